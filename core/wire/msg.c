@@ -87,6 +87,8 @@ long wv_msg_size(uint8_t type, const void *msg, struct wv_err *err)
     const struct wv_msg_def *def = wv_msg_def(type);
     long size = 0;
 
+    if (def == NULL)
+        return wv_fail(err, WV_EINVALID, "message", "no message has type %u", type);
     for (const struct wv_field *f = def->fields; f->name != NULL; f++) {
         uint32_t len = 0;
 
@@ -131,7 +133,11 @@ static uint8_t *put_bytes(uint8_t *out, const char *ptr, uint32_t len)
 
 void wv_msg_put(uint8_t type, const void *msg, uint8_t *out)
 {
-    for (const struct wv_field *f = wv_msg_def(type)->fields; f->name != NULL; f++) {
+    const struct wv_msg_def *def = wv_msg_def(type);
+
+    if (def == NULL)
+        return;
+    for (const struct wv_field *f = def->fields; f->name != NULL; f++) {
         const void *from = at(msg, f);
         const struct wv_str *str = from;
         const struct wv_strv *strv = from;
