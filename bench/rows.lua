@@ -149,7 +149,7 @@ local function stdout_rows(add)
       sample = function()
         return us(function() exec_ok(session(), p[2], { output = "64M", timeout = "5m" }) end)
       end,
-      peer_sample = peer("pipe", (table.unpack or unpack)(p[2])) }
+      peer_sample = peer("pipe", table.unpack(p[2])) }
   end
   local copied
   add { name = "stdout of cat, 1 GiB", peer_name = "plain pipe", target = 1.25, runs = 20,

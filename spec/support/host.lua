@@ -1,0 +1,61 @@
+-- host.lua - a host process of its own, to be killed; and who plays which role right now
+
+local H = require "spec.helper"
+
+local M = {}
+
+local function slurp(path)
+  local file = io.open(path, "rb")
+  local text = file and file:read("*a")
+  if file then file:close() end
+  return text
+end
+
+--- Run Lua source as a process of its own, in the background; its output goes to a file.
+--- -> { pid, output() -> text, alive() -> boolean }
+function M.start(source)
+  local dir = H.tmpdir()
+  H.write(dir .. "/host.lua", source)
+  local _, pid = H.sh(("%s %s/host.lua > %s/out 2>&1 & echo $!"):format(H.vm, dir, dir))
+  pid = tonumber(pid)
+  local host = { pid = pid }
+  function host.output()
+    return H.read(dir .. "/out") or ""
+  end
+  function host.alive()
+    local status = slurp("/proc/" .. pid .. "/status")
+    return status ~= nil and not status:find("\nState:%s*[ZX]")
+  end
+  return host
+end
+
+--- Wait until the host has printed `word`.
+function M.wait_for(host, word, seconds)
+  local seen = H.eventually(function()
+    return host.output():find(word, 1, true) or not host.alive()
+  end, seconds or 10)
+  if not seen or not host.output():find(word, 1, true) then
+    error("the host did not say " .. word .. ": " .. host.output(), 2)
+  end
+end
+
+--- Live processes of ours by role: { ["wovyr-super"] = { pid... }, ... }.
+function M.roles()
+  local roles = {}
+  local list = io.popen("grep -H . /proc/[0-9]*/comm 2>/dev/null")
+  for line in list:lines() do
+    local pid, name = line:match("^/proc/(%d+)/comm:(wovyr%-.*)$")
+    if pid then
+      roles[name] = roles[name] or {}
+      table.insert(roles[name], tonumber(pid))
+    end
+  end
+  list:close()
+  return roles
+end
+
+function M.kill(pid)
+  os.execute("kill -KILL " .. pid .. " 2>/dev/null")
+end
+
+return M
