@@ -7,10 +7,9 @@ HOSTCC ?= $(CC)
 CFLAGS ?= -O2 -g
 STATIC_OPT ?= -Os
 STATIC_LDFLAGS ?= -s
-VM ?= lua5.4
+VM ?= $(if $(wildcard $(LUA_INCDIR)/luajit.h),luajit,lua5.4)
 BUILD ?= build
 PREFIX ?= /usr/local
-LIBEXECDIR ?= /usr/libexec
 T ?= 20
 say = $(if $(V),,@echo "  $(1)	$(patsubst $(BUILD)/%,%,$@)";)
 
@@ -56,13 +55,12 @@ objects = $(addprefix $(BUILD)/obj/$(1)/,$(addsuffix .o,$(basename $(2))))
 STATIC := $(BUILD)/static
 CORE := $(BUILD)/$(VM)/wovyr/core.so
 
-.DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all help deps demo check check-unit check-sandbox check-c check-v2 bench soak lint tidy \
   format fuzz san install install-lua clean env FORCE
 
-all: $(CORE) ## everything for VM (lua5.4 or luajit)
+all: $(BUILD)/$(VM)/.lua $(CORE) ## everything for VM (lua5.4 or luajit)
 
 define flavour # name, compiler: one directory of objects each
 $(BUILD)/obj/$(1)/%.o: %.c | $(GEN)
@@ -70,7 +68,7 @@ $(BUILD)/obj/$(1)/%.o: %.c | $(GEN)
 	$$(call say,CC)$(2) -c -o $$@ $$<
 $(BUILD)/obj/$(1)/%.o: %.S
 	@mkdir -p $$(@D)
-	$$(call say,AS)$$(CC) -Wa,-I,$(STATIC) -c -o $$@ $$<
+	$$(call say,AS)$$(CC) $(filter -fcf%,$(HARDEN)) -Wa,-I,$(STATIC) -c -o $$@ $$<
 endef
 $(eval $(call flavour,static,$$(STATIC_CC) $$(STATIC_CFLAGS)))
 $(eval $(call flavour,$(VM),$$(CC) $$(MODULE_CFLAGS)))
@@ -92,10 +90,10 @@ $(CORE): $(call objects,$(VM),$(MODULE))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(CFLAGS) -shared $(if $(SAN),$(SANITIZE)) $(LINK) $(LDFLAGS) -o $@ $^
 	@! nm -u $@ | grep ' wv_' || { echo "error: $@ lacks these" >&2; rm -f $@; exit 1; }
-$(call objects,$(VM),$(MODULE)): | $(BUILD)/$(VM)/.lua
-$(BUILD)/$(VM)/.lua:
+$(call objects,$(VM),$(MODULE)): $(BUILD)/$(VM)/.lua
+$(BUILD)/$(VM)/.lua: FORCE
 	@CC='$(CC)' VM='$(VM)' LUA_CFLAGS='$(LUA_CFLAGS)' sh scripts/check-lua.sh
-	@mkdir -p $(@D) && touch $@
+	@mkdir -p $(@D); echo '$(LUA_CFLAGS)' | cmp -s - $@ || echo '$(LUA_CFLAGS)' > $@
 
 $(BUILD)/gen/build_id.h: FORCE # the same for module and supervisor of one tree
 	@mkdir -p $(@D)
@@ -127,12 +125,10 @@ check-c: $(UNITS) ## the C units under ASan and UBSan
 	@scripts/units.sh $(UNITS)
 fuzz: $(FUZZERS) ## every fuzz target for T seconds
 	@T=$(T) scripts/fuzz.sh $(FUZZERS)
-lint tidy format san: ## checks of style; deeper analysis; clang-format; specs under ASan
+lint tidy format san deps: ## style; deep analysis; clang-format; specs under ASan; Debian packages
 	@scripts/$@.sh
 check-v2 soak: all ## limits under cgroup v2 in QEMU; hours of use
 	@scripts/$@.sh
-deps: ## install what is missing from Debian's packages
-	@scripts/deps.sh
 demo: deps ## the tour: real work in a real sandbox
 	@$(MAKE) --no-print-directory all && eval "$$($(MAKE) -s env)" && exec $(VM) examples/demo.lua
 bench: all ## each target of the design beside its peer
@@ -141,6 +137,7 @@ env: ## eval "$(make -s env)" sets the Lua paths for the tree as built
 	@echo "export LUA_PATH='$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;'"
 	@echo "export LUA_CPATH='$(abspath $(BUILD))/$(VM)/?.so;;'"
 
+LIBEXECDIR ?= /usr/libexec
 LUADIR ?= $(PREFIX)/share/lua/$(ABI)
 LIBDIR ?= $(if $(filter /usr,$(PREFIX)),/usr/lib/$(TRIPLET),$(PREFIX)/lib)/lua/$(ABI)
 install: install-lua ## PREFIX, DESTDIR, VM

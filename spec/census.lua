@@ -67,33 +67,125 @@ local function describe(pid)
   }
 end
 
--- Ours: below this process, or called wovyr-*, or in a pid or user namespace that is not the
--- test's. A supervisor is nobody's child, so ancestry alone would not find it.
+-- When a process was started, in ticks since boot.
+local function started(pid)
+  local stat = slurp("/proc/" .. pid .. "/stat") or ""
+  local fields = stat:match(".*%)(.*)") or ""
+  local n = 0
+  for field in fields:gmatch("%S+") do
+    n = n + 1
+    if n == 20 then -- the 22nd of the line; two are before the bracket
+      return tonumber(field)
+    end
+  end
+end
+
+-- The owner (its run directory's name) and the living host of a supervisor, as its descriptors
+-- tell them; nothing where they may not be read.
+local function serves(pid)
+  local owner, hosts = nil, {}
+  for _, fd in ipairs(names("/proc/" .. pid .. "/fd")) do
+    local target = link("/proc/" .. pid .. "/fd/" .. fd) or ""
+    owner = owner or target:match("/(%x+)/lock$")
+    if target:find("pidfd", 1, true) then
+      local info = slurp("/proc/" .. pid .. "/fdinfo/" .. fd) or ""
+      hosts[#hosts + 1] = tonumber(info:match("\nPid:%s*(%d+)"))
+    end
+  end
+  return owner, hosts
+end
+
+-- Who adopts this process's orphans: init, or a subreaper below it. Seen by making one.
+local adopter
+local function reaper()
+  if not adopter then
+    local pipe = io.popen("sleep 0.3 >/dev/null 2>&1 & echo $!")
+    local orphan = pipe:read("*n")
+    pipe:close()
+    adopter = describe(orphan).parent
+  end
+  return adopter
+end
+
+-- Ours: below this process; or called wovyr-*, or in a pid or user namespace that is not the
+-- test's. A supervisor is nobody's child, so ancestry alone would not find it. Not ours, so that
+-- somebody else may work on the same machine: what is older than this process or below something
+-- older, what has a parent but no orphan's, and what serves a host like that.
+-- -> list, owners that are not ours
 local function processes(self)
   local all = {}
   for _, name in ipairs(names("/proc")) do
     local pid = tonumber(name)
-    local process = pid and pid ~= self and describe(pid)
+    local process = pid and describe(pid)
     if process and process.parent ~= 2 then
       all[pid] = process
     end
   end
-  local user = link("/proc/self/ns/user")
-  local ours = {}
-  for pid, process in pairs(all) do
-    local foreign = link("/proc/" .. pid .. "/ns/user")
-    local mine = process.nested or (foreign and foreign ~= user)
-      or process.name:find("wovyr-", 1, true) or process.argv0:find("^wovyr%-")
-    local ancestor, steps = process.parent, 0
-    while not mine and ancestor and steps < 64 do
-      mine = ancestor == self
-      ancestor, steps = all[ancestor] and all[ancestor].parent, steps + 1
-    end
-    if mine then
-      ours[#ours + 1] = process
+  local born, above = started(self), { [0] = true, [1] = true }
+  local pid = self
+  while all[pid] do
+    pid = all[pid].parent
+    above[pid] = true
+  end
+
+  -- The process, or the first one above it, for which `test` holds.
+  local function climb(process, test)
+    while process and not above[process.pid] do
+      if test(process) then
+        return process
+      end
+      process = all[process.parent]
     end
   end
-  return ours
+  local function is_self(process)
+    return process.pid == self
+  end
+  local function is_older(process)
+    return (started(process.pid) or born) < born
+  end
+  local function is_top(process)
+    return above[process.parent]
+  end
+
+  local function is_elsewhere(process)
+    return not climb(process, is_self)
+      and (climb(process, is_older) ~= nil or climb(process, is_top).parent ~= reaper())
+  end
+
+  local others = {}
+  local function is_foreign(process)
+    local top = climb(process, is_top)
+    if top and top.foreign == nil then
+      top.foreign = is_elsewhere(process)
+      local owner, hosts = serves(top.pid)
+      for _, host in ipairs(hosts) do
+        host = all[host]
+        if host and climb(host, is_top) ~= top then
+          top.foreign = top.foreign or is_elsewhere(host)
+        end
+      end
+      if owner and top.foreign then
+        others[owner] = true
+      end
+    end
+    return top and top.foreign
+  end
+
+  local user = link("/proc/self/ns/user")
+  local ours = {}
+  for _, process in pairs(all) do
+    if process.pid ~= self and not above[process.pid] then
+      local namespace = link("/proc/" .. process.pid .. "/ns/user")
+      local marked = process.nested or (namespace and namespace ~= user)
+        or process.name:find("wovyr-", 1, true) or process.argv0:find("^wovyr%-")
+      -- a zombie under init is init's to reap
+      local init = process.state == "Z" and above[process.parent]
+      if climb(process, is_self) or (marked and not init and not is_foreign(process)) then
+        ours[#ours + 1] = process
+      end
+    end
+  end
+  return ours, others
 end
 
 local function put(list, id, label)
@@ -104,8 +196,10 @@ local function take_processes(census, self)
   local own = {}
   for _, kind in ipairs(NAMESPACES) do
     own[link("/proc/self/ns/" .. kind) or ""] = true
+    own[kind] = true
   end
-  for _, process in ipairs(processes(self)) do
+  local ours, others = processes(self)
+  for _, process in ipairs(ours) do
     local dir = "/proc/" .. process.pid
     local label = process.argv0 ~= "" and process.argv0 or process.name
     if process.state == "Z" then
@@ -118,7 +212,7 @@ local function take_processes(census, self)
     end
     for _, fd in ipairs(names(dir .. "/fd")) do
       local target = link(dir .. "/fd/" .. fd)
-      if target and target:find("^%a+:%[%d+%]$") and not target:find("^socket") and not target:find("^pipe") then
+      if own[target and target:match("^%a+")] then
         held[#held + 1] = target
       end
     end
@@ -128,6 +222,7 @@ local function take_processes(census, self)
       end
     end
   end
+  return others
 end
 
 -- ---- this process
@@ -241,9 +336,18 @@ function M.take()
   end
   local self = M.self_pid()
   take_descriptors(census, self)
-  take_processes(census, self)
+  local others = take_processes(census, self)
   take_cgroups(census, take_mounts(census))
   take_files(census)
+  for _, kind in ipairs { "cgroup", "file", "lease" } do
+    for id in pairs(census[kind]) do
+      local owner = id:match("/wovyr[^/]*/(%x%x%x%x%x%x%x%x+)")
+        or (kind == "lease" and (slurp(id) or ""):match("^%x+"))
+      if others[owner or ""] then
+        census[kind][id] = nil
+      end
+    end
+  end
   return census
 end
 
@@ -258,11 +362,12 @@ function M.diff(before, after)
       end
     end
     for id, label in pairs(after[kind]) do
-      if before[kind][id] then -- still there
-      elseif (gone[label] or 0) > 0 then
-        gone[label] = gone[label] - 1
-      else
-        new[#new + 1] = kind .. " " .. id
+      if not before[kind][id] then
+        if (gone[label] or 0) > 0 then
+          gone[label] = gone[label] - 1
+        else
+          new[#new + 1] = kind .. " " .. id
+        end
       end
     end
   end

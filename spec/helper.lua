@@ -29,7 +29,7 @@ end
 
 --- Runs a shell command. -> exit status (128 + signal), all it printed (stdout and stderr)
 function H.sh(command)
-  local pipe = assert(io.popen("( " .. command .. "\n) 2>&1; echo; echo $?", "r"))
+  local pipe = assert(io.popen("( " .. command .. "\n) 2>&1; status=$?; echo; echo $status", "r"))
   local text = pipe:read("*a")
   pipe:close()
   local output, status = text:match("^(.*)\n(%d+)\n$")
@@ -111,7 +111,7 @@ end
 
 local function record(what, name)
   local path = os.getenv "WOVYR_SPEC_SKIPS"
-  if path then
+  if path and path ~= "" then
     local file = assert(io.open(path, "a"))
     file:write(what, " ", name, "\n")
     file:close()
@@ -136,17 +136,34 @@ end
 
 -- ---- the census around each spec
 
--- Lets go of what the finished spec only forgot to collect: garbage, and the runtime that
--- `require "wovyr"` starts by itself, unless it was there before the spec.
-local function release()
+local function upvalue(fn, name)
+  for i = 1, 60 do
+    local key, value = debug.getupvalue(fn, i)
+    if key == nil or key == name then
+      return value
+    end
+  end
+end
+
+-- The runtime that the module's own functions share, if one of them was used. There is no way to
+-- ask for it, on purpose; a process keeps it until it ends.
+local function shared_runtime()
+  local module = package.loaded["wovyr.runtime"]
+  local shared = type(module) == "table" and upvalue(module.list, "shared")
+  return shared and upvalue(shared, "default")
+end
+
+-- Lets go of what the finished spec only forgot to collect: garbage, and the shared runtime unless
+-- it was there before the spec.
+local function release(keep)
   for i = #at_end, 1, -1 do
     local fn = at_end[i]
     at_end[i] = nil
     fn()
   end
-  local wovyr = package.loaded["wovyr"]
-  if wovyr and rawget(wovyr, "shutdown") and not H.keep_runtime then
-    wovyr.shutdown()
+  local runtime = shared_runtime()
+  if runtime and runtime ~= keep then
+    runtime:close()
   end
   collectgarbage()
   collectgarbage()
@@ -185,28 +202,28 @@ end
 
 local function install()
   local busted = require "busted"
-  local before, before_file, title
+  local before, before_file, before_runtime, title
   busted.subscribe({ "file", "start" }, function()
     before_file = baseline()
     return nil, true
   end)
   busted.subscribe({ "test", "start" }, function(element, parent)
-    title = (parent.name and parent.name .. " " or "") .. element.name
+    title = (parent.descriptor ~= "file" and parent.name .. " " or "") .. element.name
     H.pending = element.env and element.env.pending -- the one that ends the running spec
     return nil, true
   end)
   busted.before_each(function()
+    before_runtime = shared_runtime()
     before = baseline()
   end)
   busted.after_each(function()
-    release()
+    release(before_runtime)
     local new = H.leaks(before)
     if #new > 0 then
       error("left behind by \"" .. title .. "\":\n  " .. table.concat(new, "\n  "), 0)
     end
   end)
   busted.subscribe({ "file", "end" }, function(file)
-    H.keep_runtime = nil
     release()
     local new = H.leaks(before_file)
     if #new > 0 then

@@ -78,8 +78,8 @@ return function()
 
   busted.subscribe({ "exit" }, function()
     local path = os.getenv "WOVYR_SPEC_TOTALS"
-    local out = path and assert(io.open(path, "w"))
-    if out then
+    if path and path ~= "" then
+      local out = assert(io.open(path, "w"))
       out:write(total.passed, " ", total.failed, " ", total.skipped, "\n")
       out:close()
     end

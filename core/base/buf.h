@@ -28,7 +28,7 @@ static inline size_t wv_buf_len(const struct wv_buf *buf)
 
 static inline uint8_t *wv_buf_ptr(const struct wv_buf *buf)
 {
-    return buf->data + buf->head;
+    return buf->data == NULL ? NULL : buf->data + buf->head;
 }
 
 /* Drop n bytes from the front. */

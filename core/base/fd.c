@@ -49,11 +49,11 @@ ssize_t wv_fd_send(int sock, const void *data, size_t len, const int *fds, size_
 
         memset(&control, 0, sizeof control);
         msg.msg_control = control.space;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
+        msg.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * nfds);
         head = CMSG_FIRSTHDR(&msg);
         head->cmsg_level = SOL_SOCKET;
         head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
+        head->cmsg_len = (socklen_t)CMSG_LEN(sizeof(int) * nfds);
         memcpy(CMSG_DATA(head), fds, sizeof(int) * nfds);
     }
     do {
@@ -94,7 +94,7 @@ ssize_t wv_fd_recv(int sock, void *data, size_t len, int *fds, size_t *nfds,
 
     if (room > 0) {
         msg.msg_control = control.space;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int) * room);
+        msg.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * room);
     }
     *nfds = 0;
     do {

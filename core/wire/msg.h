@@ -115,6 +115,14 @@ int wv_str_copy(struct wv_str s, char *out, size_t room);
 
 /* --- values inside fields ------------------------------------------------------- */
 
+/* A limit that is asked for, but whose absence is no reason to refuse the session. */
+enum wv_open_flag {
+    WV_OPEN_BEST_MEMORY = 1,
+    WV_OPEN_BEST_CPUS = 2,
+    WV_OPEN_BEST_PIDS = 4,
+    WV_OPEN_BEST_DISK = 8,
+};
+
 enum wv_start_flag {
     WV_START_FOLLOW = 1,    /* send the output on this stream, lossless (exec) */
     WV_START_MERGE = 2,     /* stderr goes where stdout goes */
@@ -160,7 +168,12 @@ enum wv_state {
 
 enum wv_to { WV_TO_GROUP = 1, WV_TO_LEADER, WV_TO_TREE };
 
-enum wv_limit_hit { WV_HIT_OUTPUT = 1, WV_HIT_TIMEOUT = 2, WV_HIT_CPU_TIME = 4 };
+enum wv_limit_hit {
+    WV_HIT_OUTPUT = 1,
+    WV_HIT_TIMEOUT = 2,
+    WV_HIT_CPU_TIME = 4,
+    WV_HIT_DISK = 8, /* no free block or inode was left at the end */
+};
 
 enum wv_file_type {
     WV_FILE_REGULAR = 1,

@@ -148,7 +148,8 @@ print("ready")]]))
 
   it("whose run directory is full gets a typed error, and the next open works", function()
     H.skip_unless("root")
-    os.execute("mkdir -p /run/wovyr && mount -t tmpfs -o size=4k,nr_inodes=1 tmpfs /run/wovyr")
+    os.execute("mkdir -p /run/wovyr && mount -t tmpfs -o size=4k,nr_inodes=1,mode=755 tmpfs /run/wovyr")
+    H.at_end(function() os.execute("umount /run/wovyr 2>/dev/null") end)
     local wovyr = require "wovyr"
     local ok, err = pcall(function()
       local rt = wovyr.runtime {}

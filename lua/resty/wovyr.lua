@@ -1,0 +1,2 @@
+-- The same library under the name that OpenResty users look for.
+return require "wovyr"
