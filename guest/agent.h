@@ -61,7 +61,7 @@ struct wv_agent {
     size_t log_bytes;
 
     struct wv_parent *spare;      /* an exec parent that waits for its command */
-    unsigned starting;            /* processes that do not run yet: not the time to fork */
+    struct wv_parent *maker;      /* the parent that is to send the next one */
     uint64_t spare_after;         /* a fork failed: not before this */
     int works[WV_WORKS_MAX];      /* cgroups that exec parents join */
     int nworks;
@@ -78,6 +78,10 @@ void wv_timer_set(struct wv_agent *agent, struct wv_timer *timer, uint64_t at);
 /* Fork. In the child it returns 0 and the caller must leave by _exit or exec; in the agent
  * the child is in the list and its pid is returned. Negative: WV_ELIMIT (field "pids"). */
 pid_t wv_child_fork(struct wv_agent *agent, struct wv_child *child, struct wv_err *err);
+
+/* The same for a child that another process made for us (CLONE_PARENT). Negative when it
+ * is not, or no longer, a child. */
+int wv_child_adopt(struct wv_agent *agent, struct wv_child *child, pid_t pid);
 
 /* Reap what has ended. */
 void wv_child_reap(struct wv_agent *agent);

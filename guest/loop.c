@@ -85,6 +85,18 @@ pid_t wv_child_fork(struct wv_agent *agent, struct wv_child *child, struct wv_er
     return pid;
 }
 
+int wv_child_adopt(struct wv_agent *agent, struct wv_child *child, pid_t pid)
+{
+    siginfo_t info;
+
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return wv_fail_errno(NULL, "child", "process %d is not a child", pid);
+    child->pid = pid;
+    child->next = agent->children;
+    agent->children = child;
+    return 0;
+}
+
 static struct wv_child *take_child(struct wv_agent *agent, pid_t pid)
 {
     for (struct wv_child **link = &agent->children; *link != NULL; link = &(*link)->next) {
@@ -113,6 +125,10 @@ void wv_child_reap(struct wv_agent *agent)
             continue;
         }
         child = take_child(agent, pid);
+        if (child == NULL) {
+            wv_parent_news(agent);
+            child = take_child(agent, pid);
+        }
         if (child != NULL)
             child->ended(child, status, &usage);
         else
@@ -136,6 +152,7 @@ static void sweep_pass(struct wv_timer *timer, uint64_t now)
     struct wv_tree_count count;
 
     wv_child_reap(agent);
+    wv_parent_news(agent);
     count = wv_tree_strangers(is_child, agent);
     if (count.members == 0) {
         agent->sweep_us = 0;

@@ -134,7 +134,8 @@ static int time_left_ms(const struct wv_agent *agent)
 
 static int wants_spare(const struct wv_agent *agent)
 {
-    return agent->spare == NULL && agent->starting == 0 && wv_now_us() >= agent->spare_after;
+    return agent->spare == NULL && agent->maker == NULL &&
+           wv_now_us() >= agent->spare_after;
 }
 
 static _Noreturn void serve(struct wv_agent *agent)
@@ -171,6 +172,7 @@ int main(void)
     memset(&agent, 0, sizeof agent);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_NAME, "wovyr-agent"); /* what runs from a memfd has its name */
     if (is_hung_up(WV_LIFELINE))
         return NO_LIFELINE;
     take_over(&agent);

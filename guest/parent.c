@@ -55,25 +55,44 @@ static void become_reaper(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static void settle(struct parent *p, const int *works, int nworks)
+/* What an heir has from its maker. */
+static void settle_once(const int *works, int nworks)
 {
     static const unsigned long usual[8]; /* struct sigaction of the kernel: SIG_DFL */
     sigset_t all;
 
     for (int i = 0; i < nworks; i++)
         (void)!write(works[i], "0\n", 2);
-    close_but(p->sock);
     prctl(PR_SET_NAME, "wovyr-exec");
     prctl(PR_SET_DUMPABLE, 0);
-    become_reaper();
     /* Also what was ignored when we came to be: commands inherit that across exec. */
     for (int signal = 1; signal <= 64; signal++)
         syscall(SYS_rt_sigaction, signal, usual, NULL, 8);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    sigemptyset(&all);
-    sigaddset(&all, SIGCHLD);
-    p->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void settle(struct parent *p)
+{
+    sigset_t child;
+
+    close_but(p->sock);
+    become_reaper();
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    p->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int wv_parent_pair(int *agents, int *parents)
+{
+    int pair[2], room = WV_ORDER_MAX / 2; /* the kernel doubles it */
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    *agents = pair[0];
+    *parents = pair[1];
+    return wv_fd_nonblock(pair[0]);
 }
 
 static void tell(struct parent *p, uint32_t what)
@@ -131,13 +150,31 @@ static void plan_cpu(struct parent *p, uint64_t used_us)
     p->cpu_at = wv_now_us() + (wait > CPU_POLL_US ? wait : CPU_POLL_US);
 }
 
-static void start(struct parent *p)
+/* Returns in the maker with 0, and in the heir with its socket. */
+static int make_heir(struct parent *p)
+{
+    WV_AUTO(wv_fd_drop) int agents = -1;
+    WV_AUTO(wv_fd_drop) int parents = -1;
+    struct wv_report report = {.what = WV_REPORT_SPARE};
+
+    if (wv_parent_pair(&agents, &parents) == 0) {
+        /* A plain fork but for its parent, which no libc call can choose. */
+        report.pid = (int32_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+        if (report.pid == 0)
+            return wv_fd_take(&parents);
+    }
+    wv_fd_send(p->sock, &report, sizeof report, &agents, report.pid > 0, NULL);
+    return 0;
+}
+
+/* Returns in the parent with 0, and in its heir with the heir's socket. */
+static int start(struct parent *p)
 {
     size_t room = WV_ORDER_MAX + sizeof(struct wv_order), nfds = 3, taken = 0;
     char *data = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct wv_order *order = (void *)data;
     struct wv_command command = {.order = order, .fds = {-1, -1, -1}};
-    int fds[3];
+    int fds[3], heir;
     ssize_t n;
     char *at;
 
@@ -175,7 +212,11 @@ static void start(struct parent *p)
     p->cpu_ms = order->cpu_ms;
     if (p->cpu_ms > 0)
         plan_cpu(p, 0);
+    heir = order->heir;
     munmap(data, room);
+    free(command.argv);
+    free(command.env);
+    return heir ? make_heir(p) : 0;
 }
 
 /* --- while it runs -------------------------------------------------------------- */
@@ -293,28 +334,39 @@ static int time_left_ms(const struct parent *p)
     return at > 60000 ? 60000 : (int)at;
 }
 
-_Noreturn void wv_parent_main(int sock, const int *works, int nworks)
+static void watch_over(struct parent *p)
 {
-    struct parent p = {.sock = sock, .kill_at = NEVER, .cpu_at = NEVER};
     struct signalfd_siginfo info;
 
-    settle(&p, works, nworks);
-    start(&p);
-    while (!p.empty) {
-        struct pollfd fds[] = {{p.signals, POLLIN, 0}, {p.sock, POLLIN, 0}};
+    while (!p->empty) {
+        struct pollfd fds[] = {{p->signals, POLLIN, 0}, {p->sock, POLLIN, 0}};
 
-        if (poll(fds, 2, time_left_ms(&p)) < 0 && errno != EINTR)
+        if (poll(fds, 2, time_left_ms(p)) < 0 && errno != EINTR)
             _exit(1);
         if (fds[0].revents != 0) {
-            (void)!read(p.signals, &info, sizeof info);
-            reap(&p);
+            (void)!read(p->signals, &info, sizeof info);
+            reap(p);
         }
-        if (!p.empty && fds[1].revents != 0)
-            take_order(&p);
-        if (!p.empty && p.kill_at <= wv_now_us())
-            kill_pass(&p);
-        if (!p.empty && p.cpu_at <= wv_now_us())
-            add_up_cpu(&p);
+        if (!p->empty && fds[1].revents != 0)
+            take_order(p);
+        if (!p->empty && p->kill_at <= wv_now_us())
+            kill_pass(p);
+        if (!p->empty && p->cpu_at <= wv_now_us())
+            add_up_cpu(p);
     }
+}
+
+_Noreturn void wv_parent_main(int sock, const int *works, int nworks)
+{
+    struct parent p;
+
+    settle_once(works, nworks);
+    /* An heir goes on here, so that its stack is no deeper than its maker's was. */
+    do {
+        p = (struct parent){.sock = sock, .kill_at = NEVER, .cpu_at = NEVER};
+        settle(&p);
+        sock = start(&p);
+    } while (sock > 0);
+    watch_over(&p);
     _exit(0);
 }

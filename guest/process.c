@@ -35,7 +35,6 @@ void wv_process_remove(struct wv_process *p)
         link = &(*link)->next;
     *link = p->next;
     p->agent->nprocesses--;
-    p->agent->starting -= p->state == WV_PROCESS_STARTING;
     wv_timer_set(p->agent, &p->timer, 0);
     wv_output_close(&p->out[0]);
     wv_output_close(&p->out[1]);
@@ -95,7 +94,6 @@ struct wv_process *wv_process_add(struct wv_agent *agent, struct wv_err *err)
         link = &(*link)->next;
     *link = p;
     agent->nprocesses++;
-    agent->starting++;
     return p;
 }
 
@@ -288,7 +286,6 @@ void wv_process_report(struct wv_process *p, const struct wv_report *report)
     if ((report->what & WV_REPORT_STARTED) != 0) {
         p->pid = report->pid;
         p->state = WV_PROCESS_RUNNING;
-        p->agent->starting--;
         wv_follow_started(p);
     }
     if (p->state != WV_PROCESS_ENDED) {

@@ -179,9 +179,9 @@ void wv_place_undo(struct wv_place *place, const struct wv_path *path)
         return;
     for (;;) {
         at.text[strlen(at.text) - strlen(wv_path_name(&at)) - 1] = '\0';
-        if (strlen(at.text) < place->made ||
-            (unlinkat(AT_FDCWD, at.text, AT_REMOVEDIR) < 0 && errno != ENOENT))
+        if (strlen(at.text) < place->made)
             break;
+        unlinkat(AT_FDCWD, at.text, AT_REMOVEDIR);
     }
     place->made = 0;
 }

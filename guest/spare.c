@@ -1,7 +1,6 @@
 /* spare.c - exec parents, seen from the agent
  *
  * SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,22 +16,51 @@ static void hang_up(struct wv_parent *parent)
     wv_fd_drop(&parent->watch.fd);
 }
 
+static struct wv_parent *new_parent(struct wv_agent *agent);
+
+/* The heir of parent. It may already be dead, killed by the guest. */
+static void take_heir(struct wv_parent *parent, pid_t pid, int sock)
+{
+    WV_AUTO(wv_fd_drop) int owned = sock;
+    struct wv_agent *agent = parent->agent;
+    struct wv_parent *heir;
+
+    if (agent->maker == parent)
+        agent->maker = NULL;
+    if (sock < 0 || agent->spare != NULL || (heir = new_parent(agent)) == NULL)
+        return;
+    if (wv_child_adopt(agent, &heir->child, pid) < 0) {
+        free(heir);
+        return;
+    }
+    heir->watch.fd = wv_fd_take(&owned);
+    agent->spare = heir;
+}
+
 static void take_reports(struct wv_parent *parent)
 {
     struct wv_report report;
 
     while (parent->watch.fd >= 0) {
-        ssize_t n = recv(parent->watch.fd, &report, sizeof report, MSG_DONTWAIT);
+        size_t nfds = 1;
+        int fd = -1;
+        ssize_t n = wv_fd_recv(parent->watch.fd, &report, sizeof report, &fd, &nfds, NULL);
 
-        if (n == (ssize_t)sizeof report && parent->process != NULL)
-            wv_process_report(parent->process, &report);
-        else if (n < 0 && errno == EINTR)
-            continue;
-        else if (n < 0 && errno == EAGAIN)
+        if (n == WV_EAGAIN)
             return;
-        else if (n <= 0)
+        if (n != (ssize_t)sizeof report)
             hang_up(parent);
+        else if (report.what == WV_REPORT_SPARE)
+            take_heir(parent, report.pid, fd);
+        else if (parent->process != NULL)
+            wv_process_report(parent->process, &report);
     }
+}
+
+void wv_parent_news(struct wv_agent *agent)
+{
+    if (agent->maker != NULL)
+        take_reports(agent->maker);
 }
 
 static void ready(struct wv_watch *watch, uint32_t events)
@@ -50,6 +78,8 @@ static void ended(struct wv_child *child, int status, const struct rusage *usage
     hang_up(parent);
     if (agent->spare == parent)
         agent->spare = NULL;
+    if (agent->maker == parent)
+        agent->maker = NULL;
     /* An end of its own will means that it had no child left. */
     if (!WIFEXITED(status))
         wv_agent_sweep(agent);
@@ -58,26 +88,31 @@ static void ended(struct wv_child *child, int status, const struct rusage *usage
     free(parent);
 }
 
+static struct wv_parent *new_parent(struct wv_agent *agent)
+{
+    struct wv_parent *parent = calloc(1, sizeof *parent);
+
+    if (parent == NULL)
+        return NULL;
+    parent->agent = agent;
+    parent->child.ended = ended;
+    parent->watch.ready = ready;
+    parent->watch.fd = -1;
+    return parent;
+}
+
 int wv_parent_make(struct wv_agent *agent, struct wv_err *err)
 {
     WV_AUTO(wv_fd_drop) int ours = -1;
     WV_AUTO(wv_fd_drop) int theirs = -1;
     struct wv_parent *parent;
-    int pair[2], room = WV_ORDER_MAX / 2; /* the kernel doubles it */
     pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+    if (wv_parent_pair(&ours, &theirs) < 0)
         return wv_fail_errno(err, "exec parent", "making a socket pair");
-    ours = pair[0];
-    theirs = pair[1];
-    setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    parent = calloc(1, sizeof *parent);
+    parent = new_parent(agent);
     if (parent == NULL)
         return wv_fail_errno(err, "exec parent", "allocating");
-    parent->agent = agent;
-    parent->child.ended = ended;
-    parent->watch.ready = ready;
-    parent->watch.fd = -1;
     pid = wv_child_fork(agent, &parent->child, err);
     if (pid == 0)
         wv_parent_main(theirs, agent->works, agent->nworks);
@@ -91,7 +126,7 @@ int wv_parent_make(struct wv_agent *agent, struct wv_err *err)
 }
 
 struct wv_parent *wv_parent_start(struct wv_agent *agent, struct wv_process *process,
-                                  const struct wv_order *order, size_t len,
+                                  struct wv_order *order, size_t len,
                                   const int *fds, size_t nfds, struct wv_err *err)
 {
     /* The guest may have killed the spare: see that first, and in the end try twice. */
@@ -104,9 +139,12 @@ struct wv_parent *wv_parent_start(struct wv_agent *agent, struct wv_process *pro
             return NULL;
         parent = agent->spare;
         agent->spare = NULL;
+        order->heir = agent->maker == NULL;
         rc = wv_fd_send(parent->watch.fd, order, len, fds, nfds, err);
         if (rc >= 0) {
             parent->process = process;
+            if (order->heir)
+                agent->maker = parent;
             wv_watch_set(agent, &parent->watch, EPOLLIN);
             return parent;
         }

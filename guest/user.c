@@ -161,7 +161,7 @@ static void find_groups(struct wv_user *user)
     }
 }
 
-int wv_user_find(const char *name, struct wv_user *user, struct wv_err *err)
+static int look_up(const char *name, struct wv_user *user, struct wv_err *err)
 {
     uint32_t uid = 0;
     int found;
@@ -195,6 +195,54 @@ int wv_user_find(const char *name, struct wv_user *user, struct wv_err *err)
     return 0;
 }
 
+/* What tells one state of a file from another. */
+struct stamp {
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec modified, changed;
+};
+
+static void take_stamp(const char *path, struct stamp *stamp)
+{
+    struct stat st;
+
+    memset(stamp, 0, sizeof *stamp);
+    if (stat(path, &st) < 0)
+        return;
+    stamp->dev = st.st_dev;
+    stamp->ino = st.st_ino;
+    stamp->size = st.st_size;
+    stamp->modified = st.st_mtim;
+    stamp->changed = st.st_ctim;
+}
+
+/* The memories here are static because an agent has one /etc, and one thread. */
+int wv_user_find(const char *name, struct wv_user *user, struct wv_err *err)
+{
+    static struct stamp known[2];
+    static char known_name[64];
+    static struct wv_user last;
+    struct stamp now[2];
+    int rc;
+
+    take_stamp("/etc/passwd", &now[0]);
+    take_stamp("/etc/group", &now[1]);
+    if (last.ngroups > 0 && strcmp(known_name, name) == 0 &&
+        memcmp(known, now, sizeof now) == 0) {
+        *user = last;
+        return 0;
+    }
+    last.ngroups = 0;
+    rc = look_up(name, user, err);
+    if (rc < 0 || strlen(name) >= sizeof known_name)
+        return rc;
+    last = *user;
+    memcpy(known, now, sizeof now);
+    copy(known_name, sizeof known_name, name);
+    return 0;
+}
+
 /* The remembered slot of id; 1 when its text still holds. */
 static int recall(struct name *names, uint32_t id, struct name **slot)
 {
@@ -210,7 +258,6 @@ static int recall(struct name *names, uint32_t id, struct name **slot)
     return 0;
 }
 
-/* The memories below are static because an agent has one /etc, and one thread. */
 void wv_user_name(uid_t uid, char out[64])
 {
     static struct name names[NAMES];

@@ -2,11 +2,23 @@
  *
  * SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "channel/chan.h"
+
+/* Is a descriptor number left? When the kernel finds none it has read the bytes already and
+ * says so with them; better to let it drop the descriptor and keep the connection. */
+static int has_room(int sock)
+{
+    int spare = fcntl(sock, F_DUPFD_CLOEXEC, 0);
+
+    if (spare >= 0)
+        close(spare);
+    return spare >= 0;
+}
 
 /* One read, with room for a descriptor only where one may come: otherwise the kernel
  * drops what a peer passes, and our table cannot fill up. */
@@ -17,7 +29,7 @@ static ssize_t read_some(struct wv_chan *chan, int sock, uint8_t *to, size_t roo
     size_t nfds = 1;
     ssize_t n;
 
-    if (!wv_chan_wants_fd(chan)) {
+    if (!wv_chan_wants_fd(chan) || !has_room(sock)) {
         do {
             n = recv(sock, to, room, 0);
         } while (n < 0 && errno == EINTR);

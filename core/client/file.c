@@ -155,7 +155,8 @@ int wv_file_save(int from, const char *path, uint64_t max, struct wv_err *err)
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
         return wv_fail_errno(err, "save", "getrandom");
     snprintf(temporary, sizeof temporary, ".wovyr-%016llx", (unsigned long long)number);
-    to = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    to = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                0666);
     if (to < 0)
         return wv_fail_errno(err, "save", "making a file beside %s", path);
     rc = copy(from, to, max, err);

@@ -1,7 +1,7 @@
 /* hub.c - many peers, one epoll set
  *
- * Peers and hub point at each other without owning each other: whichever goes first takes
- * itself out of the other.
+ * Peers and hub point at each other without owning each other: whichever goes first
+ * takes itself out of the other.
  *
  * SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -29,7 +29,8 @@ int wv_hub_ours(const struct wv_hub *hub)
 
 void wv_hub_close(struct wv_hub *hub)
 {
-    wv_fd_drop(&hub->fd); /* first: with it go all registrations, and none of a copy's */
+    wv_fd_drop(
+        &hub->fd); /* first: with it go all registrations, and none of a copy's */
     while (hub->first != NULL)
         wv_hub_remove(hub->first);
 }
@@ -38,7 +39,9 @@ void wv_hub_close(struct wv_hub *hub)
 static int watch(struct wv_peer *peer, uint8_t wants)
 {
     struct epoll_event event = {.events = wants, .data.ptr = peer};
-    int op = peer->watched == 0 ? EPOLL_CTL_ADD : wants == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    int op = peer->watched == 0 ? EPOLL_CTL_ADD
+             : wants == 0       ? EPOLL_CTL_DEL
+                                : EPOLL_CTL_MOD;
 
     if (wants == peer->watched)
         return 0;

@@ -1,9 +1,9 @@
 /* image.c - which supervisor to start: a named, the installed, or the embedded one
  *
- * The installed one is there for systems that only run what has a path (an AppArmor profile
- * for user namespaces, vm.memfd_noexec=2). Both sides of a build speak the same protocol, so
- * it must be of this build: its file contains a note with our number, which is cheaper
- * to look for than to ask by running it.
+ * The installed one is there for systems that only run what has a path (an AppArmor
+ * profile for user namespaces, vm.memfd_noexec=2). Both sides of a build speak the same
+ * protocol, so it must be of this build: its file contains a note with our number,
+ * which is cheaper to look for than to ask by running it.
  *
  * SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -32,8 +32,8 @@
 #define F_SEAL_EXEC 0x0020
 #endif
 
-/* Name and value, with the NUL at its end so that no longer number matches. */
-static const char build_note[] = "wovyr-build:" WV_BUILD;
+/* With the NUL at its end, so that no longer one matches. */
+static const char build[] = WV_BUILD;
 
 static void drop_bytes(uint8_t **data)
 {
@@ -59,7 +59,7 @@ static int is_ours(int fd)
             return 0;
         got += (size_t)n;
     }
-    return data != NULL && memmem(data, got, build_note, sizeof build_note) != NULL;
+    return data != NULL && memmem(data, got, build, sizeof build) != NULL;
 }
 
 /* The embedded copy as an executable that nobody can change any more. */
@@ -73,13 +73,15 @@ static int embedded(struct wv_err *err)
     if (len == 0)
         return wv_fail(err, WV_EUNAVAILABLE, "spawn", "no supervisor is built in");
     fd = memfd_create("wovyr-supervisor", flags | MFD_EXEC);
-    if (fd < 0 && errno == EINVAL) /* before Linux 6.3, where every memfd is executable */
+    if (fd < 0 &&
+        errno == EINVAL) /* before Linux 6.3, where every memfd is executable */
         fd = memfd_create("wovyr-supervisor", flags);
     else
         seals |= F_SEAL_EXEC;
     if (fd < 0)
         return wv_fail_errno(err, "spawn",
-                             "memfd_create (install " WV_SUPERVISOR_PATH " of this build where "
+                             "memfd_create (install " WV_SUPERVISOR_PATH
+                             " of this build where "
                              "executable memory files are not allowed)");
     if (wv_fd_write_all(fd, wv_supervisor_image, len) < 0 || fchmod(fd, 0555) < 0 ||
         fcntl(fd, F_ADD_SEALS, seals) < 0)
@@ -99,7 +101,8 @@ int wv_image_open(struct wv_image *image, const char *path, struct wv_err *err)
             return wv_fail_errno(err, "spawn", "%s", path);
         return 0;
     }
-    image->fd = open(WV_SUPERVISOR_PATH, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    image->fd =
+        open(WV_SUPERVISOR_PATH, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (image->fd >= 0 && !is_ours(image->fd))
         wv_fd_drop(&image->fd);
     if (image->fd < 0)

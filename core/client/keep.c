@@ -1,8 +1,8 @@
 /* keep.c - the output of a process in bounded memory
  *
- * A stream is one block: first part, then the last part as a ring. Large blocks are mappings
- * of their own, because growing one by mremap copies nothing and shrinking it gives the
- * memory back at once, whatever the allocator of the host thinks.
+ * A stream is one block: first part, then the last part as a ring. Large blocks are
+ * mappings of their own, because growing one by mremap copies nothing and shrinking it
+ * gives the memory back at once, whatever the allocator of the host thinks.
  *
  * SPDX-License-Identifier: MIT */
 #include "client/keep.h"
@@ -52,7 +52,8 @@ static int resize(struct wv_keep_stream *stream, size_t room)
         if (data == MAP_FAILED)
             return -1;
     } else {
-        data = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        data = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                    0);
         if (data == MAP_FAILED)
             return -1;
         if (stream->len > 0)
@@ -84,7 +85,8 @@ static size_t append(struct wv_keep_stream *stream, const uint8_t *data, size_t 
 }
 
 /* Overwrite the oldest bytes of the last part. */
-static void roll(struct wv_keep_stream *stream, size_t part, const uint8_t *data, size_t n)
+static void roll(struct wv_keep_stream *stream, size_t part, const uint8_t *data,
+                 size_t n)
 {
     uint8_t *ring = stream->data + part;
 
@@ -116,7 +118,8 @@ static void cut(struct wv_keep_stream *stream, size_t part)
 
 void wv_keep_add(struct wv_keep *keep, int source, const void *data, size_t n)
 {
-    struct wv_keep_stream *stream = source == WV_SOURCE_STDERR ? &keep->err : &keep->out;
+    struct wv_keep_stream *stream =
+        source == WV_SOURCE_STDERR ? &keep->err : &keep->out;
     const uint8_t *at = data;
     size_t limit = keep->cap, done;
 

@@ -2,8 +2,8 @@
  *
  * Up to cap bytes of both streams together everything is kept. The byte that passes cap
  * turns each stream into its first cap/8 and its last cap/8 bytes, and the rest is only
- * counted. So never more than cap is held, and at the end at most cap/2: a copy of it may
- * then be made without passing cap either.
+ * counted. So never more than cap is held, and at the end at most cap/2: a copy of it
+ * may then be made without passing cap either.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_CLIENT_KEEP_H
@@ -31,8 +31,8 @@ struct wv_keep {
 void wv_keep_init(struct wv_keep *keep, size_t cap);
 void wv_keep_fini(struct wv_keep *keep);
 
-/* Source is enum wv_source; a terminal's bytes count as stdout. Never fails: what finds no
- * memory is missing. */
+/* Source is enum wv_source; a terminal's bytes count as stdout. Never fails: what finds
+ * no memory is missing. */
 void wv_keep_add(struct wv_keep *keep, int source, const void *data, size_t n);
 
 /* The same for bytes with their place in the process's output. */

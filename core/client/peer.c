@@ -62,7 +62,8 @@ void wv_peer_close(struct wv_peer *peer)
     peer->chan = NULL;
 }
 
-/* How it ended. What has arrived before can still be taken, unless the peer broke a rule. */
+/* How it ended. What has arrived before can still be taken, unless the peer broke a
+ * rule. */
 static void ended(struct wv_peer *peer, const struct wv_err *why)
 {
     if (peer->why.code == 0)
@@ -78,8 +79,9 @@ static int greeting_ok(struct wv_peer *peer, struct wv_err *err)
     if (hello->version == WV_PROTOCOL_VERSION)
         return 0;
     peer->chan->dead = 1;
-    return wv_fail(err, WV_EPROTOCOL, "hello", "the other side speaks version %u, not %u",
-                   hello->version, WV_PROTOCOL_VERSION);
+    return wv_fail(err, WV_EPROTOCOL, "hello",
+                   "the other side speaks version %u, not %u", hello->version,
+                   WV_PROTOCOL_VERSION);
 }
 
 static void keep_output(struct wv_peer *peer)
@@ -181,8 +183,9 @@ uint8_t wv_peer_wants(const struct wv_peer *peer)
 
     if (peer->why.code != 0)
         return 0;
-    return (uint8_t)(EPOLLIN |
-                     (!peer->mute && wv_chan_pending(peer->chan, &n, &fd) ? EPOLLOUT : 0));
+    return (
+        uint8_t)(EPOLLIN |
+                 (!peer->mute && wv_chan_pending(peer->chan, &n, &fd) ? EPOLLOUT : 0));
 }
 
 int wv_peer_busy(const struct wv_peer *peer)

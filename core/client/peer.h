@@ -1,13 +1,13 @@
 /* peer.h - the host's end of a connection: a chan with its socket, and a hub of many
  *
- * Bytes are read by pump (from a hub, when the socket is ready), events are taken with peek
- * and took. The first event stays in the peer until it is taken, and while it does nothing
- * more is read, because its strings lie in the input. OUTPUT of a stream whose user is a
- * struct wv_keep goes there at once and is no event. What was sent is written at once where
- * the socket takes it, so a message needs nobody to pump afterwards.
+ * Bytes are read by pump (from a hub, when the socket is ready), events are taken with
+ * peek and took. The first event stays in the peer until it is taken, and while it does
+ * nothing more is read, because its strings lie in the input. OUTPUT of a stream whose
+ * user is a struct wv_keep goes there at once and is no event. What was sent is written
+ * at once where the socket takes it, so a message needs nobody to pump afterwards.
  *
- * A peer belongs to the process that opened it. In a forked copy it is closed: nothing is
- * sent, and the epoll set, which both share, is left alone.
+ * A peer belongs to the process that opened it. In a forked copy it is closed: nothing
+ * is sent, and the epoll set, which both share, is left alone.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_CLIENT_PEER_H
@@ -19,17 +19,17 @@
 #include "client/keep.h"
 
 struct wv_peer {
-    int fd;                /* -1: closed */
-    pid_t pid;             /* whose it is */
+    int fd;    /* -1: closed */
+    pid_t pid; /* whose it is */
     struct wv_chan *chan;
     struct wv_event event; /* the next one, when have */
     struct wv_err why;     /* code: how the connection ended, or 0 */
     uint8_t have;
-    uint8_t more;          /* its turn was over before its input was */
-    uint8_t mute;          /* writing failed: the peer is gone, its last words may not be */
-    uint8_t told;          /* the caller has seen why */
-    uint8_t counted;       /* in hub->ready */
-    uint8_t watched;       /* the hub's interest: EPOLLIN, EPOLLOUT or 0 */
+    uint8_t more;    /* its turn was over before its input was */
+    uint8_t mute;    /* writing failed: the peer is gone, its last words may not be */
+    uint8_t told;    /* the caller has seen why */
+    uint8_t counted; /* in hub->ready */
+    uint8_t watched; /* the hub's interest: EPOLLIN, EPOLLOUT or 0 */
     struct wv_hub *hub;
     struct wv_peer *prev, *next; /* in the hub */
 };
@@ -81,8 +81,9 @@ void wv_hub_remove(struct wv_peer *peer);
 /* Bring the hub's view of a peer up to date; the peer's own functions do it. */
 void wv_hub_note(struct wv_peer *peer);
 
-/* Wait until something is ready, at most timeout_ms (-1: for ever), and pump it. Returns how
- * many peers have something to take. A signal ends the wait: the host wants to see it. */
+/* Wait until something is ready, at most timeout_ms (-1: for ever), and pump it.
+ * Returns how many peers have something to take. A signal ends the wait: the host wants
+ * to see it. */
 int wv_hub_wait(struct wv_hub *hub, int timeout_ms, struct wv_err *err);
 
 #endif

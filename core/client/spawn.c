@@ -6,15 +6,16 @@
  *                                                        └─clone(VM|VFORK)─► supervisor
  *
  * VFORK stops each of them until the one below has gone to exec or exit, so nothing is
- * copied (a fork of a large host costs tens of milliseconds) and an error can be handed up
- * in plain memory. The intermediate never execs: only such a child stays silent, because
- * exec gives the exit signal SIGCHLD back. It is waited for with __WCLONE, which no
- * ordinary wait of the host sees, and when it has ended the supervisor is init's child, not
- * the host's. (A host that is a subreaper or PID 1 is itself that init.)
+ * copied (a fork of a large host costs tens of milliseconds) and an error can be handed
+ * up in plain memory. The intermediate never execs: only such a child stays silent,
+ * because exec gives the exit signal SIGCHLD back. It is waited for with __WCLONE,
+ * which no ordinary wait of the host sees, and when it has ended the supervisor is
+ * init's child, not the host's. (A host that is a subreaper or PID 1 is itself that
+ * init.)
  *
- * Between clone and exec the two run with every signal blocked, on a stack of their own,
- * and make raw system calls only: a handler, an atfork hook or a cancellation of the host
- * must not run in them, since what they write is the host's memory.
+ * Between clone and exec the two run with every signal blocked, on a stack of their
+ * own, and make raw system calls only: a handler, an atfork hook or a cancellation of
+ * the host must not run in them, since what they write is the host's memory.
  *
  * SPDX-License-Identifier: MIT */
 #include "client/spawn.h"
@@ -33,8 +34,8 @@
 
 #include "base/fd.h"
 
-#define STACK 32768        /* of each of the two */
-#define ABOVE 16           /* descriptors are first moved up here, out of the way */
+#define STACK 32768 /* of each of the two */
+#define ABOVE 16    /* descriptors are first moved up here, out of the way */
 #define SIGNALS 64
 #define SIGSET_BYTES 8
 
@@ -136,7 +137,8 @@ static void run(struct start *start)
     pid = clone(intermediate, start->stack + STACK,
                 CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_FS, start);
     start->sys = pid < 0 ? errno : start->sys;
-    /* ECHILD would mean that the host waits for clones itself: then it is reaped too. */
+    /* ECHILD would mean that the host waits for clones itself: then it is reaped too.
+     */
     if (pid >= 0)
         while (syscall(SYS_wait4, pid, NULL, __WCLONE, NULL) < 0 && errno == EINTR)
             ;

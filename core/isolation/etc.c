@@ -54,24 +54,33 @@ static const struct {
 
 #define PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+static const char hosts[] = "127.0.0.1 localhost\n"
+                            "::1 localhost ip6-localhost ip6-loopback\n"
+                            "127.0.1.1 wovyr\n";
+static const char resolv[] = "nameserver 127.0.0.1\noptions timeout:2 attempts:2\n";
+static const char nsswitch[] = "passwd: files\ngroup: files\nshadow: files\n"
+                               "hosts: files dns\nnetworks: files\nprotocols: files\n"
+                               "services: files\nethers: files\nrpc: files\n"
+                               "netgroup: files\n";
+static const char profile[] = "PATH=" PATH "\nexport PATH\n"
+                              "if [ -n \"$BASH\" ] && [ -r /etc/bash.bashrc ]; then\n"
+                              "    . /etc/bash.bashrc\nfi\n";
+static const char bashrc[] = "[ -z \"$PS1\" ] && return\nPS1='\\u@\\h:\\w\\$ '\n"
+                             "shopt -s checkwinsize\n";
+static const char gitconfig[] = "[user]\n\tname = user\n\temail = user@wovyr\n"
+                                "[safe]\n\tdirectory = *\n";
+
 static const struct {
     const char *name, *text;
 } own[] = {
-    {"hostname",      "wovyr\n"                                                          },
-    {"hosts",         "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-              "127.0.1.1 wovyr\n"                                           },
-    {"resolv.conf",   "nameserver 127.0.0.1\noptions timeout:2 attempts:2\n"             },
-    {"nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
-                      "networks: files\nprotocols: files\nservices: files\n"
-                      "ethers: files\nrpc: files\nnetgroup: files\n"},
-    {"profile",       "PATH=" PATH "\nexport PATH\n"
-                "if [ -n \"$BASH\" ] && [ -r /etc/bash.bashrc ]; then\n"
-                "    . /etc/bash.bashrc\nfi\n"                            },
-    {"bash.bashrc",   "[ -z \"$PS1\" ] && return\nPS1='\\u@\\h:\\w\\$ '\n"
-                    "shopt -s checkwinsize\n"                         },
-    {"gitconfig",     "[user]\n\tname = user\n\temail = user@wovyr\n"
-                  "[safe]\n\tdirectory = *\n"                           },
-    {"fstab",         ""                                                                 },
+    {"hostname",      "wovyr\n"},
+    {"hosts",         hosts    },
+    {"resolv.conf",   resolv   },
+    {"nsswitch.conf", nsswitch },
+    {"profile",       profile  },
+    {"bash.bashrc",   bashrc   },
+    {"gitconfig",     gitconfig},
+    {"fstab",         ""       },
 };
 
 #define SYSTEM_ACCOUNTS "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"

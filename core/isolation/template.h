@@ -13,9 +13,8 @@
 #include "base/err.h"
 
 struct wv_template {
-    int rootfs; /* an unpacked directory; else the host's own tree by allow list */
-    int unprivileged; /* our namespaces hang below a user namespace that is not initial
-                       */
+    int rootfs;       /* an unpacked directory; else the host's tree by allow list */
+    int unprivileged; /* our namespaces belong to an outer user namespace */
     int single;       /* ... that maps one id only */
     uint64_t masks;   /* which names of proc.c this kernel has, 1 << index */
     int image;        /* the agent's executable */
@@ -38,9 +37,9 @@ int wv_template_host_build(struct wv_template *template, struct wv_err *err);
 int wv_template_rootfs_build(struct wv_template *template, const char *source,
                              struct wv_err *err);
 
-/* In a session's child: the store, and for a rootfs a root of its own over the image.
- */
 struct wv_jail;
+
+/* In a session's child: its store, and for a rootfs its own root over the image. */
 int wv_template_host_enter(struct wv_jail *jail, struct wv_err *err);
 int wv_template_rootfs_enter(struct wv_jail *jail, struct wv_err *err);
 

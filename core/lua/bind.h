@@ -1,9 +1,10 @@
 /* bind.h - what the userdata of wovyr.core share: classes, errors, fields
  *
- * The rule of this directory: a Lua error jumps over C's cleanups, so resources are owned by
- * userdata only. A userdata is born closed, gets its metatable, and only then acquires;
- * everything that may raise happens before. `close`, `__gc` and `__close` are one function,
- * which never raises and may be called twice. C never calls a Lua function.
+ * The rule of this directory: a Lua error jumps over C's cleanups, so resources are
+ * owned by userdata only. A userdata is born closed, gets its metatable, and only then
+ * acquires; everything that may raise happens before. `close`, `__gc` and `__close` are
+ * one function, which never raises and may be called twice. C never calls a Lua
+ * function.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_LUA_BIND_H
@@ -15,8 +16,8 @@
 
 /* --- classes (class.c) ------------------------------------------------------------ */
 
-/* Its address is the registry key of the metatable: no name that somebody else could take,
- * and another build of this module in the same state has classes of its own. */
+/* Its address is the registry key of the metatable: no name that somebody else could
+ * take, and another build of this module in the same state has classes of its own. */
 struct wv_class {
     const char *name;
     lua_CFunction close;
@@ -37,10 +38,12 @@ void *wv_ud_new(lua_State *L, const struct wv_class *class, size_t size,
 void *wv_ud_test(lua_State *L, int arg, const struct wv_class *class);
 void *wv_ud_check(lua_State *L, int arg, const struct wv_class *class);
 
-/* Let the userdata at index hold the value on top (popped): a child keeps its parent. */
+/* Let the userdata at index hold the value on top (popped): a child keeps its parent.
+ */
 void wv_ud_hold(lua_State *L, int index);
 
-/* --- errors (error.c) -------------------------------------------------------------- */
+/* --- errors (error.c) --------------------------------------------------------------
+ */
 
 /* Push nil and the error's table; returns 2. */
 int wv_push_err(lua_State *L, const struct wv_err *err);
@@ -49,14 +52,17 @@ int wv_push_fail(lua_State *L, int code, const char *op, const char *message);
 /* core.error_metatable(mt) */
 int wv_error_metatable(lua_State *L);
 
-/* --- fields (fields.c) ------------------------------------------------------------- */
+/* --- fields (fields.c) -------------------------------------------------------------
+ */
 
-/* Fill msg from the table at arg (nil: no fields). Raises for misuse. Leaves values on the
- * stack that msg points into: msg is good until the C function returns. */
-void wv_fields_get(lua_State *L, int arg, const struct wv_msg_def *def, union wv_msg *msg);
+/* Fill msg from the table at arg (nil: no fields). Raises for misuse. Leaves values on
+ * the stack that msg points into: msg is good until the C function returns. */
+void wv_fields_get(lua_State *L, int arg, const struct wv_msg_def *def,
+                   union wv_msg *msg);
 
 /* Push a table with all fields of msg. */
-void wv_fields_push(lua_State *L, const struct wv_msg_def *def, const union wv_msg *msg);
+void wv_fields_push(lua_State *L, const struct wv_msg_def *def,
+                    const union wv_msg *msg);
 
 /* Push an unsigned number as what this VM holds best. */
 void wv_push_u64(lua_State *L, uint64_t value);
@@ -64,7 +70,8 @@ void wv_push_u64(lua_State *L, uint64_t value);
 /* A whole number from 0 to max, or raise. */
 uint64_t wv_check_u64(lua_State *L, int arg, uint64_t max);
 
-/* --- userdata that others hold ------------------------------------------------------ */
+/* --- userdata that others hold ------------------------------------------------------
+ */
 
 struct wv_link {
     struct wv_peer peer;
@@ -86,8 +93,8 @@ struct wv_collector *wv_collector_push(lua_State *L, size_t cap);
 /* Push a Guard of a stream of the link at index. */
 void wv_guard_push(lua_State *L, int link, uint32_t stream);
 
-/* Push the File that came with the event of the link at index, whose descriptor it takes;
- * or nil and an error. Returns how many were pushed. */
+/* Push the File that came with the event of the link at index, whose descriptor it
+ * takes; or nil and an error. Returns how many were pushed. */
 int wv_file_push(lua_State *L, int link, int *fd);
 
 /* Prepare the count of File objects of this Lua state. */

@@ -8,7 +8,8 @@
 /* tostring(): "wovyr.Link: 0x..." */
 static int ud_tostring(lua_State *L)
 {
-    lua_pushfstring(L, "%s: %p", lua_tostring(L, lua_upvalueindex(1)), lua_topointer(L, 1));
+    lua_pushfstring(L, "%s: %p", lua_tostring(L, lua_upvalueindex(1)),
+                    lua_topointer(L, 1));
     return 1;
 }
 

@@ -50,7 +50,8 @@ static int collector_add(lua_State *L)
     return 0;
 }
 
-/* Push a stream's bytes, then give its memory back: never two copies of both at once. */
+/* Push a stream's bytes, then give its memory back: never two copies of both at once.
+ */
 static uint64_t take(lua_State *L, struct wv_keep *keep, struct wv_keep_stream *stream)
 {
     uint64_t missing = stream->missing;
@@ -61,8 +62,8 @@ static uint64_t take(lua_State *L, struct wv_keep *keep, struct wv_keep_stream *
     return missing;
 }
 
-/* c:take() -> stdout, stderr, missing_out, missing_err, gap; it is empty then. gap: bytes of
- * the process that did not come here at all, of whichever stream. */
+/* c:take() -> stdout, stderr, missing_out, missing_err, gap; it is empty then. gap:
+ * bytes of the process that did not come here at all, of whichever stream. */
 static int collector_take(lua_State *L)
 {
     struct wv_keep *keep = check_keep(L);

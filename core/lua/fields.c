@@ -5,12 +5,15 @@
 
 #include "lua/bind.h"
 
+static void bad_field(lua_State *L, int arg, const struct wv_msg_def *def,
+                      const char *name, const char *want) __attribute__((noreturn));
 
-static int bad_field(lua_State *L, int arg, const struct wv_msg_def *def, const char *name,
-                     const char *want)
+static void bad_field(lua_State *L, int arg, const struct wv_msg_def *def,
+                      const char *name, const char *want)
 {
-    return luaL_argerror(
-        L, arg, lua_pushfstring(L, "field '%s' of %s: %s expected", name, def->name, want));
+    lua_pushfstring(L, "field '%s' of %s: %s expected", name, def->name, want);
+    luaL_argerror(L, arg, lua_tostring(L, -1));
+    __builtin_unreachable(); /* luaL_argerror does not return, but does not say so */
 }
 
 /* The number at index as a whole one of 0..max: 1, or 0. */
@@ -74,8 +77,8 @@ static void get_strv(lua_State *L, int arg, const struct wv_msg_def *def,
             bad_field(L, arg, def, field->name, "a shorter list");
     }
     packed = wv_newuserdata(L, total > 0 ? total : 1);
-    /* Finalizers may have run just now, and they may know the table: trust it no further
-     * than the room that was counted. */
+    /* Finalizers may have run just now, and they may know the table: trust it no
+     * further than the room that was counted. */
     for (size_t i = 1; i <= count; i++) {
         const char *text;
 
@@ -153,7 +156,8 @@ static void find_unknown(lua_State *L, int arg, const struct wv_msg_def *def)
     }
 }
 
-void wv_fields_get(lua_State *L, int arg, const struct wv_msg_def *def, union wv_msg *msg)
+void wv_fields_get(lua_State *L, int arg, const struct wv_msg_def *def,
+                   union wv_msg *msg)
 {
     size_t known = 0, given = 0;
 

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "client/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -39,6 +41,16 @@ void wv_file_prepare(lua_State *L)
     lua_pop(L, 1);
 }
 
+/* Either our table was full, which is not the guest's fault, or it sent none. */
+static int no_descriptor(struct wv_err *err)
+{
+    WV_AUTO(wv_fd_drop) int spare = open("/", O_PATH | O_CLOEXEC);
+
+    if (spare < 0 && (errno == EMFILE || errno == ENFILE))
+        return wv_fail(err, WV_ECAPACITY, "file", "no room for a passed descriptor");
+    return wv_fail(err, WV_EPROTOCOL, "file", "no descriptor came with the message");
+}
+
 int wv_file_push(lua_State *L, int index, int *fd)
 {
     static const struct file closed = {.fd = -1};
@@ -54,7 +66,7 @@ int wv_file_push(lua_State *L, int index, int *fd)
     count = lua_touserdata(L, -1);
     lua_pop(L, 1);
     if (*fd < 0)
-        rc = wv_fail(&err, WV_EPROTOCOL, "file", "no descriptor came with the message");
+        rc = no_descriptor(&err);
     else if (link->files >= FILES_PER_LINK)
         rc = wv_fail(&err, WV_ECAPACITY, "file", "%u files of this session are open",
                      link->files);
@@ -138,7 +150,8 @@ static int file_read(lua_State *L)
         return 2;
     if (n > ON_STACK) { /* no more memory than there is to read */
         int64_t size = wv_file_size(file->fd, &err);
-        uint64_t left = size > 0 && (uint64_t)size > offset ? (uint64_t)size - offset : 0;
+        uint64_t left =
+            size > 0 && (uint64_t)size > offset ? (uint64_t)size - offset : 0;
 
         if (n > left)
             n = left > ON_STACK ? left : ON_STACK;

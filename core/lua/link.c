@@ -1,7 +1,7 @@
 /* link.c - Link: a connection to a supervisor or a guest agent
  *
- * A link's hold table keeps the Collector of each collected stream, by stream id: the chan
- * knows only its address, so it has to live as long as the stream.
+ * A link's hold table keeps the Collector of each collected stream, by stream id: the
+ * chan knows only its address, so it has to live as long as the stream.
  *
  * SPDX-License-Identifier: MIT */
 #include <sys/epoll.h>
@@ -85,8 +85,8 @@ int wv_core_start(lua_State *L)
     if (rc < 0)
         return wv_push_err(L, &err);
 
-    /* Our pidfd tells the supervisor of our death even while a forked copy of us holds the
-     * socket. Where the kernel refuses it, the end of the connection has to do. */
+    /* Our pidfd tells the supervisor of our death even while a forked copy of us holds
+     * the socket. Where the kernel refuses it, the end of the connection has to do. */
     self = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (wv_peer_hello(&link->peer, self, &err) < 0) {
         wv_fd_drop(&self);
@@ -136,7 +136,8 @@ static int link_open(lua_State *L)
         return 2;
     if (fd != NULL && fd->fd < 0)
         return wv_push_fail(L, WV_ECLOSED, "channel", "the descriptor is closed");
-    stream = wv_chan_open(peer->chan, def->type, &msg, fd != NULL ? fd->fd : -1, NULL, &err);
+    stream =
+        wv_chan_open(peer->chan, def->type, &msg, fd != NULL ? fd->fd : -1, NULL, &err);
     if (stream < 0)
         return wv_push_err(L, &err);
     if (fd != NULL)

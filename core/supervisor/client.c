@@ -19,28 +19,8 @@
 #include <unistd.h>
 
 #include "build_id.h"
-#include "channel/chan.h"
 #include "supervisor/launchers.h"
 #include "supervisor/session.h"
-
-#define JOBS_MAX 64
-
-struct job {
-    uint64_t ticket; /* 0: free */
-    uint32_t stream;
-    uint8_t type; /* of the request */
-};
-
-struct wv_client {
-    struct wv_client *next;
-    struct wv_supervisor *super;
-    struct wv_watch sock, host;
-    struct job jobs[JOBS_MAX];
-    uint64_t listed;  /* SESSIONS: all up to this ticket were sent */
-    uint32_t listing; /* ... on this stream; 0: no listing under way */
-    uint8_t embedded, dead, writing, more;
-    struct wv_chan chan;
-};
 
 static void drop(struct wv_client *client)
 {
@@ -57,11 +37,6 @@ static void drop(struct wv_client *client)
 }
 
 /* --- answers ----------------------------------------------------------------- */
-
-struct wv_supervisor *wv_client_supervisor(const struct wv_client *client)
-{
-    return client->super;
-}
 
 void wv_client_bind(struct wv_client *client, uint32_t stream,
                     struct wv_session *session)
@@ -137,151 +112,6 @@ static void list_sessions(struct wv_client *client)
     }
     wv_client_send(client, client->listing, WV_MSG_END, &end);
     client->listing = 0;
-}
-
-/* --- requests that the janitor answers --------------------------------------- */
-
-static void ask(struct wv_client *client, uint32_t stream, uint8_t type,
-                struct wv_role_request *req, size_t n)
-{
-    struct wv_err err = {0};
-    struct job *job = NULL;
-    int rc = 0;
-
-    for (size_t i = 0; i < JOBS_MAX && job == NULL; i++)
-        if (client->jobs[i].ticket == 0)
-            job = &client->jobs[i];
-    if (job == NULL)
-        rc = wv_fail(&err, WV_ECAPACITY, "supervisor",
-                     "%d requests wait for the janitor", JOBS_MAX);
-    req->head.ticket = wv_ticket(client->super);
-    if (rc == 0)
-        rc = wv_ask_janitor(client->super, req, n, &err);
-    if (rc < 0)
-        wv_client_error(client, stream, &err);
-    else
-        *job = (struct job){.ticket = req->head.ticket, .stream = stream, .type = type};
-}
-
-static void ask_usage(struct wv_client *client, const struct wv_event *event)
-{
-    struct wv_role_request req = {.head.type = WV_ROLE_USAGE};
-    struct wv_session *session = wv_session_find(client, event->msg.USAGE.id);
-    struct wv_err err = {0};
-
-    if (session == NULL || session->number == 0) {
-        wv_fail(&err, WV_ENOT_FOUND, "usage", "no such session");
-        wv_client_error(client, event->stream, &err);
-        return;
-    }
-    req.head.number = session->number;
-    ask(client, event->stream, event->type, &req, 0);
-}
-
-static int copy(char *to, size_t room, struct wv_str from, const char *field,
-                struct wv_err *err)
-{
-    if (wv_str_copy(from, to, room) == 0)
-        return 0;
-    wv_fail(err, WV_EINVALID, "template", "%s is too long or has a zero byte", field);
-    snprintf(err->field, sizeof err->field, "%s", field);
-    return WV_EINVALID;
-}
-
-static void ask_catalog(struct wv_client *client, const struct wv_event *event)
-{
-    struct wv_role_request req = {
-        .head.type = event->type == WV_MSG_BUILD ? WV_ROLE_BUILD : WV_ROLE_FORGET};
-    const struct wv_msg_BUILD *build = &event->msg.BUILD;
-    struct wv_str name =
-        event->type == WV_MSG_BUILD ? build->name : event->msg.FORGET.name;
-    char kind[17];
-    struct wv_err err = {0};
-    int rc = copy(req.u.template.name, sizeof req.u.template.name, name, "name", &err);
-
-    if (rc == 0 && (!wv_catalog_is_name(req.u.template.name) ||
-                    strcmp(req.u.template.name, WV_HOST_TEMPLATE) == 0))
-        rc = wv_fail(&err, WV_EINVALID, "template", "%s cannot be a template's name",
-                     req.u.template.name);
-    if (rc == 0 && event->type == WV_MSG_BUILD)
-        rc = copy(req.u.template.source, sizeof req.u.template.source, build->source,
-                  "source", &err);
-    if (rc == 0 && event->type == WV_MSG_BUILD)
-        rc = copy(kind, sizeof kind, build->kind, "kind", &err);
-    if (rc == 0 && event->type == WV_MSG_BUILD) {
-        req.u.template.kind = strcmp(kind, "tar") == 0;
-        if (strcmp(kind, "tar") != 0 && strcmp(kind, "tree") != 0)
-            rc = wv_fail(&err, WV_EINVALID, "template",
-                         "kind is \"tree\" or \"tar\", not \"%s\"", kind);
-    }
-    if (rc == 0 && event->type == WV_MSG_FORGET)
-        rc = wv_launcher_retire(client->super, req.u.template.name, &err);
-    if (rc < 0)
-        wv_client_error(client, event->stream, &err);
-    else
-        ask(client, event->stream, event->type, &req, sizeof req.u.template);
-}
-
-static void answer(struct wv_client *client, struct job *job,
-                   const struct wv_role_request *in)
-{
-    const struct wv_usage *usage = &in->u.usage;
-
-    if (in->head.type == WV_ROLE_TEMPLATES) {
-        struct wv_msg_TEMPLATE msg = {.name = wv_str(in->u.template.name),
-                                      .built_ms = in->head.flag * 1000ull};
-
-        wv_client_send(client, job->stream, WV_MSG_TEMPLATE, &msg);
-        return;
-    }
-    job->ticket = 0;
-    if (in->head.err.code < 0) {
-        wv_client_error(client, job->stream, &in->head.err);
-    } else if (in->head.type == WV_ROLE_USED) {
-        struct wv_msg_USED msg = {
-            .cpu_us = usage->cpu_us,
-            .memory = usage->memory,
-            .memory_peak = usage->memory_peak,
-            .pids = usage->pids,
-            .oom_kills = usage->oom_kills,
-            .pids_hits = usage->pids_hits,
-            .throttled_us = usage->throttled_us,
-            .memory_hits = usage->memory_hits,
-        };
-
-        wv_client_send(client, job->stream, WV_MSG_USED, &msg);
-    } else if (job->type == WV_MSG_TEMPLATES) {
-        struct wv_msg_END end = {0};
-
-        wv_client_send(client, job->stream, WV_MSG_END, &end);
-    } else {
-        struct wv_msg_OK ok = {0};
-
-        wv_client_send(client, job->stream, WV_MSG_OK, &ok);
-    }
-}
-
-int wv_clients_answer(struct wv_supervisor *super, const struct wv_role_request *in)
-{
-    for (struct wv_client *c = super->clients; c != NULL; c = c->next)
-        for (size_t i = 0; i < JOBS_MAX; i++)
-            if (c->jobs[i].ticket == in->head.ticket && in->head.ticket != 0) {
-                if (!c->dead)
-                    answer(c, &c->jobs[i], in);
-                return 1;
-            }
-    return 0;
-}
-
-void wv_clients_janitor_died(struct wv_supervisor *super)
-{
-    struct wv_role_request in = {.head.type = WV_ROLE_DONE};
-
-    wv_fail(&in.head.err, WV_EUNAVAILABLE, "supervisor", "the janitor has ended");
-    for (struct wv_client *c = super->clients; c != NULL; c = c->next)
-        for (size_t i = 0; i < JOBS_MAX; i++)
-            if (c->jobs[i].ticket != 0 && !c->dead)
-                answer(c, &c->jobs[i], &in);
 }
 
 /* --- requests ---------------------------------------------------------------- */
@@ -387,7 +217,7 @@ static void handle(struct wv_client *client, struct wv_event *event)
         join(client, event);
         break;
     case WV_MSG_USAGE:
-        ask_usage(client, event);
+        wv_client_ask_usage(client, event);
         break;
     case WV_MSG_SESSIONS:
         if (client->listing != 0) {
@@ -403,11 +233,11 @@ static void handle(struct wv_client *client, struct wv_event *event)
         break;
     case WV_MSG_BUILD:
     case WV_MSG_FORGET:
-        ask_catalog(client, event);
+        wv_client_ask_catalog(client, event);
         break;
     case WV_MSG_TEMPLATES:
         req.head.type = WV_ROLE_TEMPLATES;
-        ask(client, event->stream, event->type, &req, 0);
+        wv_client_ask(client, event->stream, event->type, &req, 0);
         break;
     default:
         handle_session(client, event);

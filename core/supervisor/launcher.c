@@ -34,6 +34,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -199,9 +200,14 @@ static int find_base(struct wv_jail *jail, struct wv_err *err)
     jail->base = 0;
     if (wv_jail_omits(jail, WV_WALL_USERNS) && jail->user >= 0)
         jail->user = -1;
-    if (jail->user >= 0 && ioctl(jail->user, NS_GET_OWNER_UID, &jail->base) < 0)
+    if (jail->user < 0)
+        return 0;
+    if (ioctl(jail->user, NS_GET_OWNER_UID, &jail->base) < 0)
         return wv_fail_errno(err, "launch",
                              "asking for the range of the user namespace");
+    /* Root's own would be a sandbox whose root is the host's. */
+    if (jail->base == 0 && !jail->template->unprivileged)
+        return wv_fail(err, WV_EINVALID, "launch", "a user namespace of root's");
     return 0;
 }
 
@@ -245,8 +251,8 @@ static int launch(struct launcher *self, const struct wv_role_request *req, int 
     child.pid = (pid_t)pid;
     child.lease = lease >= 0 ? fcntl(lease, F_DUPFD_CLOEXEC, 0) : -1;
     if ((lease >= 0 && child.lease < 0) || remember(self, &child) < 0) {
-        kill(child.pid,
-             SIGKILL); /* the uids of an unlisted child could be leased anew */
+        /* The uids of a child that nobody remembers could be leased anew. */
+        kill(child.pid, SIGKILL);
         waitpid(child.pid, NULL, 0);
         wv_fd_drop(&child.lease);
         return wv_fail(err, WV_ECAPACITY, "launch", "no room for another session");
@@ -262,9 +268,10 @@ static void launch_or_say(struct launcher *self, const struct wv_role_request *r
     struct wv_err err = {0};
     int status;
 
-    if (req->head.type != WV_ROLE_LAUNCH ||
-        len < offsetof(struct wv_role_request, u) + sizeof req->u.plan)
+    if (req->head.type != WV_ROLE_LAUNCH)
         status = wv_fail(&err, WV_EPROTOCOL, "launch", "not a request to launch");
+    else if (len < offsetof(struct wv_role_request, u) + sizeof req->u.plan)
+        status = wv_fail(&err, WV_ECAPACITY, "launch", "the request came incomplete");
     else
         status = launch(self, req, fds, nfds, &err);
     if (status < 0)
@@ -295,6 +302,8 @@ static void serve(struct launcher *self,
         if (polled[0].revents == 0)
             continue;
         n = wv_fd_recv(self->sock, &req, sizeof req, fds, &nfds, NULL);
+        if (n == WV_ECAPACITY) /* the bytes did come, for what they ask is no room */
+            n = sizeof req.head;
         if (n == WV_EAGAIN)
             continue;
         if (n == 0 || n == WV_ELOST)
@@ -318,6 +327,17 @@ static int watch_children(struct wv_err *err)
     sigprocmask(SIG_BLOCK, &set, NULL);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd < 0 ? wv_fail_errno(err, "launcher", "signalfd") : fd;
+}
+
+/* Every session's lease is a descriptor here. */
+static void raise_nofile(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 /* Give sock and images low numbers and close all others. */
@@ -426,6 +446,7 @@ int wv_launcher_main(int sock, int unprivileged)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "wovyr-launcher");
     wv_process_prepare();
+    raise_nofile();
     if (chdir("/") < 0 || keep_fds(&self) < 0 || wait_for_maps(self.sock) < 0)
         return 1;
     self.template.single = unprivileged && count_ids() <= SINGLE_MAX;

@@ -18,8 +18,9 @@
  * Requests on a template's pair: WV_ROLE_LAUNCH, descriptors in the order of role.h;
  * the lease may be left out. Answers: WV_ROLE_LAUNCHED (or err and no descriptors), and
  * once the session's PID 1 is gone WV_ROLE_REAPED with the status of waitpid and the
- * ticket of the launch. Hang-up of a template's pair ends its launcher and all its
- * sandboxes.
+ * ticket of the launch. The template launcher waits while the session's child is being
+ * set up, so by the time of LAUNCHED the error pipe has already told. Hang-up of a
+ * template's pair ends its launcher and all its sandboxes.
  *
  * Requests may be cut after the member of the union that they use; answers are sent
  * as the head alone. */

@@ -3,11 +3,11 @@
  * Theory of operation. What a client sees are states; below them are the steps of one
  * launch, each ended by somebody's answer:
  *
- *     WAIT --slot and launcher--> LAUNCH --LAUNCHED--> REPORT --eof--> LIVE
- *       |                           |                    |              |
- *       `------- failure -----------`------- gone -------`---- gone ----+--> COUNT
- *                                                                       |      |
- *                                                                       `------+--> OVER
+ *   WAIT --slot and launcher--> LAUNCH --LAUNCHED--> REPORT --eof--> LIVE
+ *     |                           |                    |              |
+ *     `------- failure -----------`------- gone -------`---- gone ----+--> COUNT
+ *                                                                     |      |
+ *                                                                     `------+--> OVER
  *
  * gone: the pidfd of PID 1 became readable, and with it the whole sandbox has ended. If
  * we killed it the session is closed, else it is lost, and the janitor's counters say
@@ -35,9 +35,13 @@ static void opened(struct wv_session *session)
 {
     uint8_t packed[16384];
     struct wv_msg_OPENED msg = {.id = wv_str(session->id)};
-    long len = wv_node_pack(&session->facts, packed, sizeof packed);
+    struct wv_node facts;
     uint64_t now = wv_boot_ms();
+    long len;
 
+    wv_limits_facts(&session->limits, &session->pooled.slot, &session->super->node,
+                    &facts);
+    len = wv_node_pack(&facts, packed, sizeof packed);
     session->step = WV_STEP_LIVE;
     session->answered = 1;
     session->started_ms = wv_clock_us(CLOCK_REALTIME) / 1000;
@@ -134,8 +138,7 @@ struct wv_session *wv_session_find(struct wv_client *client, struct wv_str id)
 {
     if (id.len != WV_SESSION_ID_LEN)
         return NULL;
-    for (struct wv_session *s = wv_client_supervisor(client)->sessions; s != NULL;
-         s = s->next)
+    for (struct wv_session *s = client->super->sessions; s != NULL; s = s->next)
         if (s->client == client && memcmp(s->id, id.ptr, id.len) == 0)
             return s;
     return NULL;
@@ -201,17 +204,17 @@ static int launch(struct wv_session *session, struct wv_err *err)
         (rc = new_lifeline(session, &theirs, err)) < 0)
         return rc;
     wv_limits_plan(&session->limits, slot, &req.u.plan);
-    wv_limits_facts(&session->limits, slot, &session->super->node, &session->facts);
     fds[nfds++] = wv_fd_take(&theirs);
     for (size_t i = 0; i < pooled->nfds; i++)
         if (i < given ||
             i >= given + sets) /* what follows the limit files is the lease */
             fds[nfds++] = wv_fd_take(&pooled->fds[i]);
-    wv_pooled_drop(pooled);
     session->step = WV_STEP_LAUNCH;
-    return wv_link_send(&session->launcher->link, &req,
-                        offsetof(struct wv_role_request, u) + sizeof req.u.plan, fds,
-                        nfds, err);
+    rc = wv_link_send(&session->launcher->link, &req,
+                      offsetof(struct wv_role_request, u) + sizeof req.u.plan, fds,
+                      nfds, err);
+    wv_pooled_drop(pooled); /* the limit files; by now the launcher is at work */
+    return rc;
 }
 
 static void advance(struct wv_session *session)
@@ -301,7 +304,7 @@ static struct wv_session *new_session(struct wv_client *client, uint32_t stream,
                                       const struct wv_msg_OPEN *open,
                                       struct wv_err *err)
 {
-    struct wv_supervisor *super = wv_client_supervisor(client);
+    struct wv_supervisor *super = client->super;
     unsigned char random[WV_SESSION_ID_LEN / 2];
     struct wv_session *session;
 
@@ -337,7 +340,7 @@ static struct wv_session *new_session(struct wv_client *client, uint32_t stream,
 void wv_session_open(struct wv_client *client, uint32_t stream,
                      const struct wv_msg_OPEN *open, int fd)
 {
-    struct wv_supervisor *super = wv_client_supervisor(client);
+    struct wv_supervisor *super = client->super;
     WV_AUTO(wv_fd_drop) int first = fd;
     char name[WV_TEMPLATE_NAME_MAX + 1];
     struct wv_session *session = NULL;

@@ -41,7 +41,6 @@ struct wv_session {
     struct wv_watch pidfd, report;
     struct wv_err failure; /* why it did not open; code 0: no reason yet */
     size_t told;           /* bytes of failure that the error pipe gave */
-    struct wv_node facts;
     uint64_t started_ms;                   /* since 1970 */
     uint64_t life_ms, idle_ms;             /* as asked; 0: none */
     uint64_t ends_at, touched_at, kill_at; /* CLOCK_BOOTTIME, ms; 0: never */

@@ -34,7 +34,7 @@ static void sweep_claimed(const struct wv_owner *owner, const struct wv_cgroups 
                           const char *id)
 {
     struct wv_cgroups theirs;
-    int left, waited = 0;
+    int left, guard, waited = 0;
 
     wv_cgroups_of(groups, id, &theirs);
     while ((left = wv_cgroups_remove(&theirs, id)) != 0 && waited < PATIENCE_MS) {
@@ -45,11 +45,9 @@ static void sweep_claimed(const struct wv_owner *owner, const struct wv_cgroups 
     if (left)
         return;
     wv_lease_sweep(owner, id);
-    {
-        WV_AUTO(wv_fd_drop) int guard = wv_owner_guard(owner, NULL);
-
-        wv_owner_remove(owner, id);
-    }
+    guard = wv_owner_guard(owner, NULL);
+    wv_owner_remove(owner, id);
+    wv_fd_drop(&guard);
 }
 
 void wv_sweep_others(const struct wv_owner *owner, const struct wv_cgroups *groups)

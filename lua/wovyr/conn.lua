@@ -241,7 +241,7 @@ function Conn:dispatch()
     end
     if stream == 0 then
       self:on_connection(name, fields)
-    else
+    elseif name ~= "CREDIT" then -- the link has booked it, and send_waiting makes use of it
       local call = self.calls[stream]
       if call then
         if closing[name] then

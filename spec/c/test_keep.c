@@ -78,12 +78,14 @@ int main(void)
 
     wv_keep_init(&keep, 0);
     wv_keep_add(&keep, WV_SOURCE_PTY, "hello", 5);
-    CHECK(keep.out.len == 0 && keep.out.missing == 5 && keep.total == 5, "a cap of nothing");
+    CHECK(keep.out.len == 0 && keep.out.missing == 5 && keep.total == 5,
+          "a cap of nothing");
     wv_keep_fini(&keep);
     wv_keep_init(&keep, 100);
     wv_keep_output(&keep, WV_SOURCE_PTY, 0, "hello", 5);
     wv_keep_output(&keep, WV_SOURCE_PTY, 15, "again", 5);
-    CHECK(keep.out.len == 10 && keep.gap == 10 && keep.offset == 20, "a gap is counted");
+    CHECK(keep.out.len == 10 && keep.gap == 10 && keep.offset == 20,
+          "a gap is counted");
     wv_keep_fini(&keep);
     TEST_END();
 }

@@ -81,7 +81,8 @@ static void test_flood(void)
     while (sent < (64u << 20)) {
         output.offset = sent;
         output.data = (struct wv_str){data, sizeof data};
-        while (wv_chan_send(&agent.chan, (uint32_t)id, WV_MSG_OUTPUT, &output, -1, &err) == 0)
+        while (wv_chan_send(&agent.chan, (uint32_t)id, WV_MSG_OUTPUT, &output, -1,
+                            &err) == 0)
             output.offset = sent += sizeof data;
         agent_turn(&agent);
         wv_hub_wait(&hub, 0, &err);
@@ -99,15 +100,17 @@ static void test_flood(void)
     CHECK(hub.ready == 0 && wv_peer_peek(&peer) == 0, "nothing is left");
 
     wv_chan_send(&agent.chan, (uint32_t)id, WV_MSG_OUTPUT,
-                 &(struct wv_msg_OUTPUT){.source = 1, .offset = sent, .data = {"x", 1}}, -1,
-                 &err);
+                 &(struct wv_msg_OUTPUT){
+                     .source = 1, .offset = sent, .data = {"x", 1}
+    },
+                 -1, &err);
     wv_chan_send(&agent.chan, (uint32_t)id, WV_MSG_EXIT, &ended, -1, &err);
     wv_chan_write(&agent.chan, agent.sock, &err);
     close_agent(&agent);
     CHECK(wv_hub_wait(&hub, 1000, &err) == 1, "a last word");
     wv_hub_wait(&hub, 1000, &err);
-    CHECK(wv_peer_peek(&peer) == 1 && peer.event.type == WV_MSG_EXIT && peer.event.closed &&
-              peer.event.user == &keep && keep.total == sent + 1,
+    CHECK(wv_peer_peek(&peer) == 1 && peer.event.type == WV_MSG_EXIT &&
+              peer.event.closed && peer.event.user == &keep && keep.total == sent + 1,
           "is heard though its speaker is gone");
     wv_peer_took(&peer);
     wv_hub_wait(&hub, 1000, &err);
@@ -130,7 +133,9 @@ static void test_turns(void)
     struct wv_keep keep;
     struct wv_err err;
     struct wv_msg_START start = {0};
-    struct wv_msg_OUTPUT output = {.source = WV_SOURCE_STDERR, .data = {"y", 1}};
+    struct wv_msg_OUTPUT output = {
+        .source = WV_SOURCE_STDERR, .data = {"y", 1}
+    };
     long id;
     int turns = 0;
 
@@ -179,7 +184,8 @@ static void test_rules(void)
     if (write(agent.sock, "\0\0\0\x7f\0\0\0\0", 8) != 8)
         abort();
     wv_peer_pump(&peer);
-    CHECK(wv_peer_peek(&peer) == WV_EPROTOCOL && wv_peer_wants(&peer) == 0, "not a message");
+    CHECK(wv_peer_peek(&peer) == WV_EPROTOCOL && wv_peer_wants(&peer) == 0,
+          "not a message");
     CHECK(wv_peer_peek(&peer) == WV_EPROTOCOL, "stays so");
     wv_peer_close(&peer);
     close_agent(&agent);
@@ -194,7 +200,9 @@ static void test_writing(void)
     struct wv_hub hub = {.fd = -1};
     struct wv_err err;
     struct wv_msg_START start = {0};
-    struct wv_msg_STDIN in = {.data = {data, sizeof data}};
+    struct wv_msg_STDIN in = {
+        .data = {data, sizeof data}
+    };
     uint32_t ids[8];
     int sent = 0;
 
@@ -202,7 +210,8 @@ static void test_writing(void)
     wv_hub_open(&hub, &err);
     wv_hub_add(&hub, &peer, &err);
     for (int i = 0; i < 8; i++)
-        ids[i] = (uint32_t)wv_chan_open(peer.chan, WV_MSG_START, &start, -1, NULL, &err);
+        ids[i] =
+            (uint32_t)wv_chan_open(peer.chan, WV_MSG_START, &start, -1, NULL, &err);
     for (int i = 0; i < 8; i++)
         while (wv_chan_send(peer.chan, ids[i], WV_MSG_STDIN, &in, -1, &err) == 0) {
             wv_peer_flush(&peer);
@@ -217,7 +226,8 @@ static void test_writing(void)
     sent -= agent_turn(&agent);
     CHECK(sent == -9, "all of it"); /* HELLO and eight STARTs were not counted */
     close_agent(&agent);
-    wv_chan_send(peer.chan, 0, WV_MSG_PING, &(struct wv_msg_PING){.token = 1}, -1, &err);
+    wv_chan_send(peer.chan, 0, WV_MSG_PING, &(struct wv_msg_PING){.token = 1}, -1,
+                 &err);
     wv_peer_flush(&peer);
     CHECK(peer.mute == 1, "no SIGPIPE");
     wv_hub_wait(&hub, 100, &err);
@@ -245,7 +255,8 @@ static void test_copy(void)
     if (pid == 0) {
         int good = !wv_peer_ours(&peer) && !wv_hub_ours(&hub);
 
-        wv_chan_send(peer.chan, 0, WV_MSG_PING, &(struct wv_msg_PING){.token = 1}, -1, &err);
+        wv_chan_send(peer.chan, 0, WV_MSG_PING, &(struct wv_msg_PING){.token = 1}, -1,
+                     &err);
         wv_peer_close(&peer);
         wv_hub_close(&hub);
         good &= other.hub == NULL;

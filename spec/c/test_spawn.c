@@ -1,7 +1,7 @@
 /* test_spawn.c - what a host and its supervisor see of a spawn
  *
- * This program is its own supervisor: started under that name, it reports on descriptor 3
- * what it has inherited.
+ * This program is its own supervisor: started under that name, it reports on descriptor
+ * 3 what it has inherited.
  *
  * SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -117,7 +117,8 @@ static void check_spawned(const struct wv_image *image, const char *debug)
     mask = umask(022);
     CHECK(mask == 022, "the host's umask stays");
     CHECK(same_mask(&before, &after), "the host's signal mask stays");
-    CHECK((fcntl(sock, F_GETFD) & FD_CLOEXEC) != 0 && (fcntl(sock, F_GETFL) & O_NONBLOCK),
+    CHECK((fcntl(sock, F_GETFD) & FD_CLOEXEC) != 0 &&
+              (fcntl(sock, F_GETFL) & O_NONBLOCK),
           "the host's end is close-on-exec and non-blocking");
     CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "the host has no child");
     CHECK(waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD, "of any kind");
@@ -130,7 +131,8 @@ static void check_spawned(const struct wv_image *image, const char *debug)
     CHECK(report.open[0] == 0 && report.open[1] == 1 && report.open[2] == 2 &&
               report.open[3] == 3 && report.open[4] == -1,
           "descriptors 0 to 3 and no other");
-    CHECK(report.null[0] == null.st_rdev && report.null[1] == null.st_rdev, "/dev/null");
+    CHECK(report.null[0] == null.st_rdev && report.null[1] == null.st_rdev,
+          "/dev/null");
     CHECK(debug != NULL || report.null[2] == null.st_rdev, "also as stderr");
     CHECK(report.env == (debug != NULL) &&
               (debug == NULL || strcmp(report.var, "WOVYR_DEBUG=1") == 0),
@@ -150,13 +152,15 @@ static void check_errors(void)
     int sock = -1, fd = mkstemp(path);
 
     close(fd);
-    CHECK(wv_image_open(&image, "/nonexistent", &err) == WV_ENOT_FOUND && err.sys == ENOENT,
+    CHECK(wv_image_open(&image, "/nonexistent", &err) == WV_ENOT_FOUND &&
+              err.sys == ENOENT,
           "a path that is not there");
     CHECK(wv_image_open(&image, path, &err) == 0 &&
               wv_spawn(&image, &sock, &err) == WV_EDENIED && sock == -1,
           "a file that cannot be executed");
     chmod(path, 0700);
-    CHECK(wv_spawn(&image, &sock, &err) < 0 && err.sys == ENOEXEC, "one that is no program");
+    CHECK(wv_spawn(&image, &sock, &err) < 0 && err.sys == ENOEXEC,
+          "one that is no program");
     unlink(path);
     CHECK(waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD && children == 0,
           "failed ones leave no child and no signal");

@@ -62,7 +62,7 @@ describe("kill -9 of", function()
     next_open_works()
   end)
 
-  for _, role in ipairs { "wovyr-super", "wovyr-launch", "wovyr-agent" } do
+  for _, role in ipairs { "wovyr-super", "wovyr-launcher", "wovyr-agent" } do
     it(role .. " ends the session; the host is told at once and can open again", function()
       local host = Host.start(WORKER)
       Host.wait_for(host, "ready")
@@ -103,7 +103,7 @@ describe("kill -9 of", function()
   it("any part at any time leaves nothing", function()
     local seconds = tonumber(os.getenv("WOVYR_CRASH_SECONDS")) or 8
     local deadline = H.now() + seconds
-    local names = { "host", "wovyr-super", "wovyr-launch", "wovyr-janitor", "wovyr-agent" }
+    local names = { "host", "wovyr-super", "wovyr-launcher", "wovyr-janitor", "wovyr-agent" }
     math.randomseed(tonumber(os.getenv("WOVYR_SEED")) or os.time())
     local rounds = 0
     while H.now() < deadline do

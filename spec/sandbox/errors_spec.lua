@@ -61,7 +61,7 @@ local cases = {
   end, "conflict", "if_version" },
   { "a file that should be absent", function(s) return s.files:write("v", "2", { if_version = false }) end,
     "conflict", "if_version" },
-  { "an unknown process", function(s) return s:attach("p99") end, "not_found" },
+  { "an unknown process", function(s) return s:attach("p99") end, "not_found", "id" },
   { "a wrong option type", function(s) return s:exec({ "true" }, { timeout = {} }) end, "invalid", "timeout" },
   { "a bad duration", function(s) return s:exec({ "true" }, { timeout = "5 parsecs" }) end, "invalid", "timeout" },
   { "an unknown option", function(s) return s:exec({ "true" }, { timout = 1 }) end, "invalid", "timout" },
@@ -108,7 +108,7 @@ describe("an error", function()
     { "a template path", { trust = "verified", template = "../../etc" }, "invalid", "template" },
     { "the default trust, where nothing is strong enough", {}, "unavailable" },
     { "a backend that is not built", { trust = "verified", backend = "microvm" }, "unavailable" },
-    { "a backend below the floor", { trust = "verified", backend = "native" }, "unavailable" },
+    { "a floor that nothing here reaches", { trust = "verified", floor = "microvm" }, "unavailable" },
   }
   for _, case in ipairs(specs) do
     it("of a spec: " .. case[1], S.runtime(function(rt)

@@ -111,13 +111,14 @@ try:
 except OSError as e:
     print("tty", e.errno)
 ]] })
+    -- A core limit of 1 is what refuses also a core_pattern that is a pipe (core(5)).
     assert.equal([[
 cwd /workspace
 umask 0o22
-groups []
+groups [1000]
 ignored []
 masked []
-core (0, 0)
+core (1, 1)
 nice 0
 sched 0
 sid True

@@ -3,7 +3,7 @@
 --     SABOTAGE=stream lua5.4 -l spec.support.sabotage examples/demo.lua
 
 local wovyr = require "wovyr"
-local Session = getmetatable(require "wovyr.session").__index or require "wovyr.session"
+local Session = require("wovyr.session").Session
 
 -- Commands are told apart by a word in them.
 local function text_of(cmd)
@@ -63,7 +63,7 @@ local breakers = {
     outcome("still here", function(out) out.stdout = "" end)
   end,
   results = function()
-    local Files = getmetatable(require "wovyr.files").__index or require "wovyr.files"
+    local Files = require("wovyr.files").Files
     Files.read = function() return '{"packages": 1}' end
   end,
   close = function()

@@ -30,7 +30,7 @@ end
 
 -- Starts a shell command in the background, whose last act is to become a sleep; -> its pid.
 local function background(command)
-  local _, pid = H.sh(command .. " >/dev/null 2>&1 & echo $!")
+  local _, pid = H.sh("unset LD_PRELOAD; " .. command .. " >/dev/null 2>&1 & echo $!")
   return pid:match("%d+")
 end
 
