@@ -131,7 +131,10 @@ check-v2 soak: all ## limits under cgroup v2 in QEMU; hours of use
 	@scripts/$@.sh
 demo: deps ## the tour: real work in a real sandbox
 	@$(MAKE) --no-print-directory all && eval "$$($(MAKE) -s env)" && exec $(VM) examples/demo.lua
-bench: all ## each target of the design beside its peer
+$(BUILD)/bench/peer: bench/peer.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CFLAGS) -o $@ $<
+bench: all $(BUILD)/bench/peer ## each target of the design beside its peer
 	@eval "$$($(MAKE) -s env)" && exec $(VM) bench/run.lua $(ARGS)
 env: ## eval "$(make -s env)" sets the Lua paths for the tree as built
 	@echo "export LUA_PATH='$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;'"

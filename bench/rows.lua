@@ -68,8 +68,8 @@ local function open_rows(add)
   end
   if have("bwrap") then
     add { name = "open + true + close", peer_name = "bwrap", target = 0.6, sample = cycle,
-      peer_sample = peer("spawn", "bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc",
-        "--dev", "/dev", "--tmpfs", "/tmp", "/bin/true") }
+      peer_sample = peer("spawn", "bwrap", "--unshare-all", "--ro-bind", "/", "/",
+        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "/bin/true") }
   end
   local last
   add { name = "open to first answer", peer_name = "posix_spawn", target = 1.5,
@@ -142,7 +142,8 @@ local function stdout_rows(add)
   local programs = {
     { "head -c 2G", { "head", "-c", "2G", "/dev/zero" } },
     { "find /usr", { "find", "/usr", "-printf", "%p %s %m\\n" } },
-    { "python lines", { "python3", "-c", "for i in range(1500000): print('line', i, 'of the output')" } },
+    { "python lines", { "python3", "-c",
+      "for i in range(1500000): print('line', i, 'of the output')" } },
   }
   for _, p in ipairs(programs) do
     add { name = "stdout of " .. p[1], peer_name = "plain pipe", target = 1.25, runs = 20,

@@ -30,7 +30,8 @@ for _, row in ipairs(rows.list()) do
       if row.measure then
         row.note = row.measure()
       else
-        row.ours, row.peer, row.ratio = measure.versus(row.runs or runs, row.sample, row.peer_sample)
+        row.ours, row.peer, row.ratio =
+          measure.versus(row.runs or runs, row.sample, row.peer_sample)
       end
     end)
     if row.done then row.done() end

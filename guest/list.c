@@ -30,7 +30,7 @@ struct key {
 
 struct page {
     struct key *keys;
-    size_t n, max;
+    size_t n, room, max;
     int cut; /* there are more, above the last one */
 };
 
@@ -84,7 +84,8 @@ static void page_drop(struct page *page)
 /* Keep the smaller half of what has been gathered. */
 static void page_cut(struct page *page)
 {
-    qsort(page->keys, page->n, sizeof *page->keys, compare_keys);
+    if (page->n > 0)
+        qsort(page->keys, page->n, sizeof *page->keys, compare_keys);
     while (page->n > page->max) {
         free(page->keys[--page->n].text);
         page->cut = 1;
@@ -94,8 +95,18 @@ static void page_cut(struct page *page)
 static int page_add(struct page *page, const char *name, int inside, uint8_t type)
 {
     size_t len = strlen(name) + (size_t)inside;
-    char *text = malloc(len + 1);
+    char *text;
 
+    if (page->n == page->room) {
+        size_t room = page->room > 0 ? 2 * page->room : 32;
+        struct key *grown = realloc(page->keys, room * sizeof *grown);
+
+        if (grown == NULL)
+            return -1;
+        page->keys = grown;
+        page->room = room;
+    }
+    text = malloc(len + 1);
     if (text == NULL)
         return -1;
     memcpy(text, name, len + 1 - (size_t)inside);
@@ -150,9 +161,6 @@ static enum outcome page_read(struct walk *w, DIR *dir, unsigned level,
     struct dirent *entry;
 
     page->max = level < DEEP ? PAGE : PAGE_DEEP;
-    page->keys = calloc(2 * page->max + 1, sizeof *page->keys);
-    if (page->keys == NULL)
-        return FAILED;
     for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0) {
         char *name = entry->d_name;
         size_t len = strlen(name);

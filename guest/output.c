@@ -12,7 +12,7 @@
 
 #define PIPE_BYTES 262144  /* of a pipe that turned out to be busy */
 #define BUSY_READ 32768    /* a read of this much says so */
-#define READ_MAX 65536u
+#define READ_MAX 61440u     /* whole pages, and one OUTPUT */
 #define TURN_BYTES 262144u /* then it is somebody else's turn */
 
 void wv_output_close(struct wv_output *out)

@@ -289,35 +289,51 @@ int wv_put_open(struct wv_put *put, struct wv_request *req, const struct wv_msg_
 
 int wv_put_write(struct wv_put *put, struct wv_request *req, struct wv_str data)
 {
-    if (make_empty(put) < 0 || wv_fd_write_all(put->fd, data.ptr, data.len) < 0)
-        return wv_request_errno(req, "path");
-    return 0;
+    int atomic = is_atomic(put), status;
+
+    /* With our own rights it would leave the set-id bits of a file on. */
+    if (!atomic)
+        wv_user_assume(&req->user);
+    status = make_empty(put) < 0 || wv_fd_write_all(put->fd, data.ptr, data.len) < 0
+                 ? wv_request_errno(req, "path")
+                 : 0;
+    if (!atomic)
+        wv_user_restore();
+    return status;
 }
 
-int wv_put_commit(struct wv_put *put, struct wv_request *req)
+void wv_put_commit(struct wv_put *put, struct wv_request *req)
 {
     struct stat st;
 
-    if ((is_atomic(put) ? commit_atomic(put, req) : commit_in_place(put, req)) < 0)
-        return -1;
-    put->place.made = 0;
-    if (fstat(put->fd, &st) < 0)
-        return wv_request_errno(req, "path");
-    return wv_request_stat(req, WV_MSG_STATED, &st, req->path.text, wv_str(""));
+    if ((is_atomic(put) ? commit_atomic(put, req) : commit_in_place(put, req)) == 0) {
+        put->place.made = 0;
+        if (fstat(put->fd, &st) < 0)
+            wv_request_errno(req, "path");
+        else
+            wv_request_stat(req, WV_MSG_STATED, &st, req->path.text, wv_str(""));
+    }
+    wv_put_abort(put, req);
+}
+
+/* The file at the target, which this put made: remove it. */
+static void take_back(const struct wv_put *put)
+{
+    struct stat st, now;
+
+    if (fstat(put->fd, &st) == 0 && look(put, &now) == 1 && st.st_ino == now.st_ino &&
+        st.st_dev == now.st_dev)
+        unlinkat(put->place.dir, put->place.name, 0);
 }
 
 void wv_put_abort(struct wv_put *put, const struct wv_request *req)
 {
-    struct stat st, now;
-
     if (put->temp[0] != '\0')
         unlinkat(put->place.dir, put->temp, 0);
-    if (put->created && fstat(put->fd, &st) == 0 && look(put, &now) == 1 &&
-        st.st_ino == now.st_ino && st.st_dev == now.st_dev)
-        unlinkat(put->place.dir, put->place.name, 0);
+    if (put->created)
+        take_back(put);
     wv_fd_drop(&put->fd);
-    if (put->place.dir >= 0)
-        wv_place_undo(&put->place, &req->path);
+    wv_place_undo(&put->place, &req->path);
     wv_place_drop(&put->place);
 }
 

@@ -3,13 +3,14 @@
  * Atomic: the bytes go to a file without a name in the target's directory, which takes the
  * target's place at the end; whoever reads sees the old file or the new one, and a writer
  * that dies leaves nothing. What was there gives its mode and, where the user may, its
- * owner and group; its other names (hard links) keep the old content. A file that the user
- * may not write is not replaced either, though the directory would allow it.
+ * owner and group (not its extended attributes); its other names (hard links) keep the old
+ * content. A file that the user may not write is not replaced either, though the directory
+ * would allow it.
  *
  * In place (not atomic, and always when appending): the bytes go into the file that is
  * there, which keeps its names and its open handles, and which a full disk or a cancel
  * leaves half written; nothing of the old content goes before the first byte has come. A
- * file that it made itself goes with it.
+ * file that it made itself is removed again.
  *
  * Either way a symbolic link is written through: what it points to is the target, made if
  * it is missing. The directory of the target is found once and held; from then on only its
@@ -38,13 +39,14 @@ struct wv_put {
     char version[64 + 1];      /* expected, with WV_PUT_IF_VERSION */
 };
 
-/* The user's rights are assumed by the caller for all of these. 0, or -1 when req was
+/* The user's rights are assumed by the caller, but for writing. 0, or -1 when req was
  * answered with an error; then abort. */
 int wv_put_open(struct wv_put *put, struct wv_request *req, const struct wv_msg_PUT *msg);
 int wv_put_write(struct wv_put *put, struct wv_request *req, struct wv_str data);
-int wv_put_commit(struct wv_put *put, struct wv_request *req); /* answers STATED */
 
-/* Leave nothing behind; to be called once, after a commit too. */
+/* Let it appear, and answer STATED or ERROR. It is over then, as it is after abort, which
+ * leaves nothing behind. */
+void wv_put_commit(struct wv_put *put, struct wv_request *req);
 void wv_put_abort(struct wv_put *put, const struct wv_request *req);
 
 /* Would fsync have to wait for a disk? */

@@ -1,130 +1,25 @@
 /* start.c - from a START message to an exec parent at work
  *
  * SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "guest/follow.h"
+#include "guest/stdio.h"
 
 #define WORKSPACE "/workspace"
 #define PATH_USUAL "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define ARGV_KEPT 4096u /* bytes of argv that a record remembers */
 #define DEFAULTS_ROOM 8192u /* cwd and the usual environment */
 
-/* The descriptors of a start: ours to keep, theirs to pass on. */
-struct stdio {
-    int in, out, err;
-    int theirs[3];
-};
-
-static void stdio_drop(struct stdio *io)
-{
-    wv_fd_drop(&io->in);
-    wv_fd_drop(&io->out);
-    wv_fd_drop(&io->err);
-    for (int i = 0; i < 3; i++)
-        wv_fd_drop(&io->theirs[i]);
-}
-
 static int invalid(struct wv_err *err, const char *field, const char *why)
 {
     wv_fail(err, WV_EINVALID, "start", "%s", why);
     snprintf(err->field, sizeof err->field, "%s", field);
     return err->code;
-}
-
-/* --- stdio ---------------------------------------------------------------------- */
-
-/* A pipe whose `ours` end does not block. The inode goes to the user, or "> /dev/stdout"
- * would be refused. */
-static int make_pipe(int *ours, int *theirs, int writes, const struct wv_user *user)
-{
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
-    *ours = ends[writes];
-    *theirs = ends[!writes];
-    if (user->uid != 0)
-        (void)!fchown(*ours, user->uid, user->gid);
-    return wv_fd_nonblock(*ours);
-}
-
-static void set_size(int terminal, uint32_t cols, uint32_t rows)
-{
-    struct winsize size = {
-        .ws_col = (unsigned short)(cols > 0 ? cols : 80),
-        .ws_row = (unsigned short)(rows > 0 ? rows : 24),
-    };
-
-    ioctl(terminal, TIOCSWINSZ, &size);
-}
-
-/* The other end of a terminal: by descriptor, so that nothing can be put in its way. */
-static int open_slave(int master)
-{
-    char path[32];
-    int n, unlock = 0, slave;
-
-    if (ioctl(master, TIOCSPTLCK, &unlock) < 0)
-        return -1;
-    slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (slave >= 0 || ioctl(master, TIOCGPTN, &n) < 0)
-        return slave;
-    snprintf(path, sizeof path, "/dev/pts/%d", n);
-    return open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-}
-
-static int make_terminal(struct stdio *io, const struct wv_msg_START *start,
-                         const struct wv_user *user)
-{
-    struct termios mode;
-    int slave;
-
-    io->out = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-    if (io->out < 0)
-        return -1;
-    slave = io->theirs[1] = open_slave(io->out);
-    /* Again, because one descriptor cannot be in the loop for reading and for writing
-     * with two minds. */
-    io->in = fcntl(io->out, F_DUPFD_CLOEXEC, 3);
-    if (slave < 0 || io->in < 0)
-        return -1;
-    (void)!fchown(slave, user->uid, (gid_t)-1);
-    (void)!fchmod(slave, 0620);
-    if (tcgetattr(slave, &mode) == 0) {
-        mode.c_iflag |= IUTF8;
-        tcsetattr(slave, TCSANOW, &mode);
-    }
-    set_size(io->out, start->cols, start->rows);
-    return 0;
-}
-
-static int make_stdio(struct stdio *io, const struct wv_msg_START *start,
-                      const struct wv_user *user, struct wv_err *err)
-{
-    int rc;
-
-    if ((start->flags & WV_START_PTY) != 0) {
-        if (make_terminal(io, start, user) < 0)
-            return wv_fail_errno(err, "start", "making a terminal");
-        return 0;
-    }
-    rc = make_pipe(&io->out, &io->theirs[1], 0, user);
-    if (rc == 0 && (start->flags & WV_START_STDIN) != 0)
-        rc = make_pipe(&io->in, &io->theirs[0], 1, user);
-    if (rc == 0 && (start->flags & WV_START_MERGE) == 0)
-        rc = make_pipe(&io->err, &io->theirs[2], 0, user);
-    return rc < 0 ? wv_fail_errno(err, "start", "making pipes") : 0;
 }
 
 /* --- the order ------------------------------------------------------------------ */
@@ -214,7 +109,7 @@ static int put_texts(char **at, const struct wv_msg_START *start, struct wv_orde
 }
 
 static int give_order(struct wv_process *p, const struct wv_msg_START *start,
-                      const struct wv_user *user, struct stdio *io, struct wv_err *err)
+                      const struct wv_user *user, struct wv_stdio *io, struct wv_err *err)
 {
     size_t room = sizeof(struct wv_order) + start->argv.len + start->env.len + DEFAULTS_ROOM;
     struct wv_order *order = calloc(1, room);
@@ -330,7 +225,7 @@ static int fill_record(struct wv_process *p, const struct wv_msg_START *s,
     return 0;
 }
 
-static int take_stdio(struct wv_process *p, struct stdio *io)
+static int take_stdio(struct wv_process *p, struct wv_stdio *io)
 {
     int first = (p->flags & WV_START_PTY) != 0 ? WV_SOURCE_PTY : WV_SOURCE_STDOUT;
 
@@ -343,7 +238,7 @@ static int take_stdio(struct wv_process *p, struct stdio *io)
 static int start_process(struct wv_process *p, const struct wv_msg_START *start,
                          struct wv_err *err)
 {
-    WV_AUTO(stdio_drop) struct stdio io = {-1, -1, -1, {-1, -1, -1}};
+    WV_AUTO(wv_stdio_drop) struct wv_stdio io = {-1, -1, -1, {-1, -1, -1}};
     struct wv_user user;
     char name[65];
     int rc;
@@ -352,7 +247,7 @@ static int start_process(struct wv_process *p, const struct wv_msg_START *start,
         return invalid(err, "user", "user has a NUL byte");
     if ((rc = wv_user_find(name, &user, err)) < 0 ||
         (rc = fill_record(p, start, &user, err)) < 0 ||
-        (rc = make_stdio(&io, start, &user, err)) < 0)
+        (rc = wv_stdio_make(&io, start, &user, err)) < 0)
         return rc;
     if ((rc = give_order(p, start, &user, &io, err)) < 0)
         return rc;

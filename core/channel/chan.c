@@ -17,6 +17,13 @@ void wv_chan_init(struct wv_chan *chan, enum wv_side side)
 {
     memset(chan, 0, sizeof *chan);
     chan->side = side;
+    chan->slots = side == WV_HOST || side == WV_GUEST ? WV_STREAMS : WV_CONTROL_STREAMS;
+    chan->streams = calloc(chan->slots, sizeof *chan->streams);
+    if (chan->streams == NULL) {
+        chan->dead = 1;
+        chan->slots = 1;
+        chan->streams = &chan->none;
+    }
     wv_buf_init(&chan->in, IN_MAX);
     wv_buf_init(&chan->out, WV_OUT_MAX);
     wv_buf_init(&chan->part, WV_MESSAGE_MAX);
@@ -31,12 +38,16 @@ void wv_chan_fini(struct wv_chan *chan)
     wv_buf_fini(&chan->in);
     wv_buf_fini(&chan->out);
     wv_buf_fini(&chan->part);
+    if (chan->streams != &chan->none)
+        free(chan->streams);
+    chan->slots = 1;
+    chan->streams = &chan->none;
     chan->dead = 1;
 }
 
 struct wv_stream *wv_chan_stream(struct wv_chan *chan, uint32_t id)
 {
-    struct wv_stream *stream = &chan->streams[id % WV_STREAMS];
+    struct wv_stream *stream = &chan->streams[id % chan->slots];
 
     return id != 0 && stream->id == id ? stream : NULL;
 }
@@ -83,7 +94,7 @@ static unsigned streams_opened_by(const struct wv_chan *chan, uint8_t opener)
 {
     unsigned n = 0;
 
-    for (size_t i = 0; i < WV_STREAMS; i++)
+    for (size_t i = 0; i < chan->slots; i++)
         n += chan->streams[i].id != 0 && chan->streams[i].opener == opener;
     return n;
 }
@@ -127,7 +138,7 @@ static int claim_fd(struct wv_chan *chan)
 struct wv_stream *wv_rule_open(struct wv_chan *chan, uint32_t id, uint8_t opener,
                                void *user)
 {
-    struct wv_stream *stream = &chan->streams[id % WV_STREAMS];
+    struct wv_stream *stream = &chan->streams[id % chan->slots];
 
     *stream = (struct wv_stream){
         .id = id,
@@ -178,7 +189,7 @@ static int place(struct wv_chan *chan, const struct wv_msg_def *def, uint32_t id
         return broke(chan, err, def, id, "belongs to the connection");
     if ((def->on & WV_ON_SELF) != 0) {
         if (id <= chan->last_id || id > INT32_MAX ||
-            chan->streams[id % WV_STREAMS].id != 0)
+            chan->streams[id % chan->slots].id != 0)
             return broke(chan, err, def, id, "this stream id cannot be opened");
         *to = wv_rule_open(chan, id, def->type, NULL);
         return 1;

@@ -19,7 +19,8 @@
 #include "base/err.h"
 #include "wire/msg.h"
 
-#define WV_STREAMS 256u       /* open at once on a connection */
+#define WV_STREAMS 256u       /* requests under way at once on a session's connection */
+#define WV_CONTROL_STREAMS 2048u /* and on a control connection: each session is one */
 #define WV_WINDOW 262144u     /* credit of a stream at first, and the most it ever is */
 #define WV_OUT_MAX 1048576u   /* bytes waiting to be sent */
 #define WV_FDS_PENDING 16u    /* descriptors on their way, either direction */
@@ -63,7 +64,9 @@ struct wv_chan {
     size_t burst;            /* bytes queued since out was last empty */
     uint8_t hot;             /* the last read was large: read large again */
     uint8_t owing;           /* some stream's CREDIT found no room and waits */
-    struct wv_stream streams[WV_STREAMS];
+    uint32_t slots;          /* how many streams there is room for */
+    struct wv_stream *streams; /* stream id is in slot id % slots */
+    struct wv_stream none;   /* stands in when there was no memory for the table */
 };
 
 struct wv_event {
@@ -75,6 +78,7 @@ struct wv_event {
     union wv_msg msg;         /* strings point into the chan: valid until the next call */
 };
 
+/* Without memory the chan is dead from the start. */
 void wv_chan_init(struct wv_chan *chan, enum wv_side side);
 void wv_chan_fini(struct wv_chan *chan); /* closes descriptors that were not claimed */
 
@@ -95,7 +99,7 @@ void wv_chan_consumed(struct wv_chan *chan, uint32_t stream, uint32_t n);
 /* --- messages out --------------------------------------------------------------- */
 
 /* Open a stream with its opening message; returns the id (> 0), or WV_ECAPACITY when
- * WV_STREAMS are open, WV_EAGAIN when the out queue is full, WV_EINVALID (field set). */
+ * all slots are in use, WV_EAGAIN when the out queue is full, WV_EINVALID (field set). */
 long wv_chan_open(struct wv_chan *chan, uint8_t type, const void *msg, int fd, void *user,
                   struct wv_err *err);
 

@@ -66,14 +66,14 @@ long wv_chan_open(struct wv_chan *chan, uint8_t type, const void *msg, int fd, v
         return wv_fail(err, WV_ECLOSED, "channel", "the channel is over");
     if (def == NULL || (def->on & WV_ON_SELF) == 0 || !(def->from & wv_rule_side(chan->side)))
         return wv_fail(err, WV_EINVALID, "channel", "message %u opens no stream", type);
-    if (chan->nstreams == WV_STREAMS)
+    if (chan->nstreams == chan->slots)
         return wv_fail(err, WV_ECAPACITY, "channel", "%u requests are under way",
-                       WV_STREAMS);
+                       chan->slots);
     do {
         if (id == INT32_MAX)
             return wv_fail(err, WV_ECAPACITY, "channel", "no stream ids are left");
         id++;
-    } while (chan->streams[id % WV_STREAMS].id != 0);
+    } while (chan->streams[id % chan->slots].id != 0);
     if ((rc = enqueue(chan, def, id, msg, fd, err)) < 0)
         return rc;
     wv_rule_open(chan, id, type, user);
@@ -108,7 +108,7 @@ int wv_chan_send(struct wv_chan *chan, uint32_t id, uint8_t type, const void *ms
 
 uint32_t wv_chan_may_send(const struct wv_chan *chan, uint32_t id)
 {
-    const struct wv_stream *stream = &chan->streams[id % WV_STREAMS];
+    const struct wv_stream *stream = &chan->streams[id % chan->slots];
     size_t used = wv_buf_len(&chan->out) + 64; /* the header and fixed fields */
     size_t room = used < DATA_MAX ? DATA_MAX - used : 0;
 
@@ -180,7 +180,7 @@ void wv_chan_sent(struct wv_chan *chan, size_t n)
     if (!chan->owing)
         return;
     chan->owing = 0;
-    for (size_t i = 0; i < WV_STREAMS; i++)
+    for (size_t i = 0; i < chan->slots; i++)
         if (chan->streams[i].id != 0 && chan->streams[i].owed >= WV_WINDOW / 4)
             grant(chan, &chan->streams[i]);
 }

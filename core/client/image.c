@@ -1,9 +1,10 @@
 /* image.c - which supervisor to start: a named, the installed, or the embedded one
  *
  * The installed one is there for systems that only run what has a path (an AppArmor
- * profile for user namespaces, vm.memfd_noexec=2). Both sides of a build speak the same
- * protocol, so it must be of this build: its file contains a note with our number,
- * which is cheaper to look for than to ask by running it.
+ * profile for user namespaces, vm.memfd_noexec=2). It must be of this build, because
+ * only the two sides of one build are sure to mean the same: the number that a
+ * supervisor says in its HELLO stands in its file, and looking for it there is cheaper
+ * than running it.
  *
  * SPDX-License-Identifier: MIT */
 #include <errno.h>

@@ -13,6 +13,7 @@
 
 #include "supervisor/roles.h"
 #include "supervisor/session.h"
+#include "supervisor/warm.h"
 
 #define IDLE_MAX 16 /* launchers without a session that are kept */
 
@@ -197,11 +198,13 @@ int wv_launcher_retire(struct wv_supervisor *super, const char *name,
 
     if (launcher == NULL)
         return 0;
-    if (launcher->sessions > 0)
+    if (launcher->sessions > wv_warm_on(super, launcher))
         return wv_fail(err, WV_ECONFLICT, "template", "%u sessions stand on %s",
                        launcher->sessions, name);
     launcher->retired = 1;
-    die(launcher, NULL);
+    wv_warm_drop(super, launcher);
+    if (launcher->sessions == 0)
+        die(launcher, NULL);
     return 0;
 }
 
@@ -217,6 +220,7 @@ void wv_launchers_bury(struct wv_supervisor *super)
             continue;
         }
         *at = launcher->next;
+        wv_warm_drop(super, launcher); /* no session is left, but a wish may be */
         free(launcher);
     }
 }

@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "supervisor/client.h"
+#include "supervisor/warm.h"
 
 /* --- coming up --------------------------------------------------------------- */
 
@@ -56,6 +57,7 @@ static void opened(struct wv_session *session)
     if (session->client != NULL)
         wv_client_send(session->client, session->stream, WV_MSG_OPENED, &msg);
     wv_pool_refill(session->super, wv_sessions_waiting(session->super));
+    wv_warm_like(session);
 }
 
 /* The error pipe: bytes of a struct wv_err, or only its end. */
@@ -77,7 +79,10 @@ static void read_report(struct wv_session *session)
         return;
     wv_watch_close(super, &session->report);
     if (session->told == 0 && !session->closing) {
-        opened(session);
+        if (session->warm)
+            session->step = WV_STEP_LIVE;
+        else
+            opened(session);
         return;
     }
     if (session->told > 0 && session->told < sizeof session->failure)
@@ -181,6 +186,8 @@ static int new_lifeline(struct wv_session *session, int *theirs, struct wv_err *
     *theirs = pair[1];
     if (wv_fd_nonblock(session->lifeline) < 0)
         return wv_fail_errno(err, "open", "a lifeline");
+    if (session->warm)
+        return 0;
     return wv_session_connect(session, wv_fd_take(&session->first), err);
 }
 
@@ -300,20 +307,23 @@ static int name_template(const struct wv_msg_OPEN *open, char *name, size_t room
 #define FDS_PER_SESSION 6u
 #define FDS_BESIDE (64u + WV_POOL_MAX * WV_FDS_MAX)
 
-static struct wv_session *new_session(struct wv_client *client, uint32_t stream,
-                                      const struct wv_msg_OPEN *open,
+static int room_for_one(const struct wv_supervisor *super, struct wv_err *err)
+{
+    if (super->n_sessions < WV_SESSIONS_MAX &&
+        super->descriptors >= FDS_BESIDE + FDS_PER_SESSION * (super->n_sessions + 1))
+        return 0;
+    return wv_fail(err, WV_ECAPACITY, "open", "%u sessions are open", super->n_sessions);
+}
+
+/* A session that is nobody's, standing on launcher, which has counted it. */
+static struct wv_session *new_session(struct wv_supervisor *super,
+                                      struct wv_launcher *launcher,
+                                      const struct wv_limits *limits,
                                       struct wv_err *err)
 {
-    struct wv_supervisor *super = client->super;
     unsigned char random[WV_SESSION_ID_LEN / 2];
-    struct wv_session *session;
+    struct wv_session *session = calloc(1, sizeof *session);
 
-    if (super->n_sessions >= WV_SESSIONS_MAX ||
-        super->descriptors < FDS_BESIDE + FDS_PER_SESSION * (super->n_sessions + 1)) {
-        wv_fail(err, WV_ECAPACITY, "open", "%u sessions are open", super->n_sessions);
-        return NULL;
-    }
-    session = calloc(1, sizeof *session + open->metadata.len);
     if (session == NULL ||
         getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         wv_fail(err, WV_ECAPACITY, "open", "no memory for another session");
@@ -323,18 +333,81 @@ static struct wv_session *new_session(struct wv_client *client, uint32_t stream,
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(session->id + 2 * i, 3, "%02x", random[i]);
     session->super = super;
-    session->client = client;
-    session->stream = stream;
+    session->launcher = launcher;
+    session->limits = *limits;
     session->ticket = wv_ticket(super);
     session->first = session->lifeline = -1;
     session->pidfd = (struct wv_watch){.fd = -1, .ready = on_gone, .owner = session};
     session->report = (struct wv_watch){.fd = -1, .ready = on_report, .owner = session};
+    if (super->last_session != NULL)
+        super->last_session->next = session;
+    else
+        super->sessions = session;
+    super->last_session = session;
+    super->n_sessions++;
+    return session;
+}
+
+/* Give a session its owner, who opened it with first. */
+static int own(struct wv_session *session, struct wv_client *client, uint32_t stream,
+               const struct wv_msg_OPEN *open, int first, struct wv_err *err)
+{
+    WV_AUTO(wv_fd_drop) int passed = first;
+    uint32_t len = open->metadata.len;
+
+    session->metadata = malloc(len + 1u);
+    if (session->metadata == NULL)
+        return wv_fail(err, WV_ECAPACITY, "open", "no memory for another session");
+    if (len > 0)
+        memcpy(session->metadata, open->metadata.ptr, len);
+    session->metadata_len = len;
+    session->client = client;
+    session->stream = stream;
     session->life_ms = open->life_ms;
     session->idle_ms = open->idle_ms;
-    session->metadata_len = open->metadata.len;
-    if (open->metadata.len > 0)
-        memcpy(session->metadata, open->metadata.ptr, open->metadata.len);
-    return session;
+    session->first = wv_fd_take(&passed);
+    wv_client_bind(client, stream, session);
+    return 0;
+}
+
+/* Take the sandbox that waits, if it is what is asked for. */
+static int open_warm(struct wv_launcher *launcher, const struct wv_limits *limits,
+                     struct wv_client *client, uint32_t stream,
+                     const struct wv_msg_OPEN *open, int first)
+{
+    struct wv_session *session = wv_warm_take(client->super, launcher, limits);
+    struct wv_err err;
+
+    if (session == NULL)
+        return 0;
+    session->ends_at = 0;
+    if (own(session, client, stream, open, first, &err) < 0 ||
+        wv_session_connect(session, wv_fd_take(&session->first), &err) < 0) {
+        /* It has died, or is about to; the client has to know, once. */
+        wv_client_error(client, stream, &err);
+        session->client = NULL;
+        wv_session_close(session, WV_REASON_SHUTDOWN, 0);
+        return 1;
+    }
+    opened(session);
+    return 1;
+}
+
+void wv_session_warm(struct wv_supervisor *super, struct wv_launcher *launcher,
+                     const struct wv_limits *limits, uint64_t keep_ms)
+{
+    struct wv_session *session;
+    struct wv_err err;
+
+    if (launcher->dead || launcher->retired || room_for_one(super, &err) < 0)
+        return;
+    session = new_session(super, launcher, limits, &err);
+    if (session == NULL)
+        return;
+    launcher->sessions++;
+    session->warm = 1;
+    session->ends_at = wv_boot_ms() + keep_ms;
+    advance(session);
 }
 
 void wv_session_open(struct wv_client *client, uint32_t stream,
@@ -343,36 +416,35 @@ void wv_session_open(struct wv_client *client, uint32_t stream,
     struct wv_supervisor *super = client->super;
     WV_AUTO(wv_fd_drop) int first = fd;
     char name[WV_TEMPLATE_NAME_MAX + 1];
+    struct wv_launcher *launcher = NULL;
     struct wv_session *session = NULL;
     struct wv_limits limits;
     struct wv_err err = {0};
-    int rc = 0;
 
     if (fd < 0)
-        rc = wv_fail(&err, WV_EINVALID, "open", "OPEN comes with a descriptor");
-    if (rc == 0 && (rc = name_template(open, name, sizeof name, &err)) == 0 &&
-        (rc = wv_limits_check(&limits, open, &err)) == 0)
-        session = new_session(client, stream, open, &err);
-    if (session != NULL) {
-        session->launcher = wv_launcher_join(super, name, &err);
-        if (session->launcher == NULL) {
-            free(session);
-            session = NULL;
-        }
+        wv_fail(&err, WV_EINVALID, "open", "OPEN comes with a descriptor");
+    else if (name_template(open, name, sizeof name, &err) == 0 &&
+             wv_limits_check(&limits, open, &err) == 0 &&
+             room_for_one(super, &err) == 0)
+        launcher = wv_launcher_join(super, name, &err);
+    if (launcher != NULL &&
+        open_warm(launcher, &limits, client, stream, open, first)) {
+        (void)wv_fd_take(&first);
+        wv_launcher_leave(launcher); /* the warm one had its own place */
+        return;
+    }
+    if (launcher != NULL)
+        session = new_session(super, launcher, &limits, &err);
+    if (session != NULL && own(session, client, stream, open, wv_fd_take(&first), &err) < 0) {
+        wv_session_fail(session, &err);
+        session = NULL;
+    } else if (session == NULL && launcher != NULL) {
+        wv_launcher_leave(launcher);
     }
     if (session == NULL) {
         wv_client_error(client, stream, &err);
         return;
     }
-    session->limits = limits;
-    session->first = wv_fd_take(&first);
-    if (super->last_session != NULL)
-        super->last_session->next = session;
-    else
-        super->sessions = session;
-    super->last_session = session;
-    super->n_sessions++;
-    wv_client_bind(client, stream, session);
     if (super->node_known)
         advance(session);
     if (super->pool.n == 0)

@@ -34,6 +34,7 @@ struct wv_session {
     uint8_t closing, reason; /* told to end, and why (enum wv_reason) */
     uint8_t answered;        /* OPENED was sent: what follows is SESSION_END */
     uint8_t busy;
+    uint8_t warm;            /* made ahead, nobody's yet */
     uint8_t reaped;
     int32_t status; /* of PID 1, if reaped */
     int first;      /* the client's end of the first connection */
@@ -46,12 +47,16 @@ struct wv_session {
     uint64_t ends_at, touched_at, kill_at; /* CLOCK_BOOTTIME, ms; 0: never */
     char id[WV_SESSION_ID_LEN + 1];
     uint32_t metadata_len;
-    char metadata[];
+    char *metadata;
 };
 
 /* Begin a session; takes fd. The outcome is sent to the client, later or at once. */
 void wv_session_open(struct wv_client *client, uint32_t stream,
                      const struct wv_msg_OPEN *open, int fd);
+
+/* Launch one that nobody has asked for yet; given up when nobody does for keep_ms. */
+void wv_session_warm(struct wv_supervisor *super, struct wv_launcher *launcher,
+                     const struct wv_limits *limits, uint64_t keep_ms);
 
 /* Of this client, by id; NULL if there is none. */
 struct wv_session *wv_session_find(struct wv_client *client, struct wv_str id);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "supervisor/client.h"
 #include "supervisor/session.h"
+#include "supervisor/warm.h"
 
 #define GRACE_MAX_MS 60000
 
@@ -277,7 +278,7 @@ static uint64_t deadline(const struct wv_session *session, uint8_t *why)
 
 uint64_t wv_sessions_tick(struct wv_supervisor *super, uint64_t now)
 {
-    uint64_t next = 0;
+    uint64_t next = wv_warm_tick(super, now);
 
     for (struct wv_session *s = super->sessions; s != NULL; s = s->next) {
         uint8_t why;
@@ -306,6 +307,7 @@ void wv_sessions_bury(struct wv_supervisor *super)
         }
         *at = session->next;
         super->n_sessions--;
+        free(session->metadata);
         free(session);
     }
 }

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 
 #include "base/err.h"
+#include "supervisor/limits.h"
 #include "supervisor/link.h"
 #include "supervisor/node.h"
 #include "supervisor/pool.h"
@@ -42,6 +43,11 @@ struct wv_supervisor {
     struct wv_session *sessions, *last_session; /* in the order of their opening */
     unsigned n_sessions;
     struct wv_pool pool;
+    struct {
+        struct wv_launcher *launcher; /* NULL: nothing was opened yet */
+        struct wv_limits limits;
+        uint64_t at; /* when to make one like this (boottime, ms); 0: not now */
+    } warm;
     struct wv_node node;
     uint8_t node_known, janitor_gone;
     uint8_t ending;    /* leave the loop */

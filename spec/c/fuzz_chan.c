@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             act(&chan, &event, data[(used + event.stream) % len]);
         if (rc < 0 || n == 0)
             break;
-        if (chan.nstreams > WV_STREAMS || wv_buf_len(&chan.out) > WV_OUT_MAX)
+        if (chan.nstreams > chan.slots || wv_buf_len(&chan.out) > WV_OUT_MAX)
             abort();
     }
     wv_chan_fini(&chan);
