@@ -9,13 +9,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "build_id.h"
 #include "guest/files.h"
 #include "guest/follow.h"
 #include "guest/process.h"
-
-#ifndef WV_BUILD
-#define WV_BUILD ""
-#endif
 
 #define SEND_BUFFER 1048576         /* wanted in the kernel; it may give less */
 #define OUT_HIGH (WV_OUT_MAX / 4u * 3u) /* above it, no more requests are taken */
@@ -217,6 +214,7 @@ static void finish_turn(struct wv_conn *conn)
     for (int i = 0; i < TURN_WRITES && !conn->broken; i++) {
         wv_process_list_more(conn);
         wv_follow_pump_conn(conn);
+        wv_files_more(conn);
         if (wv_buf_len(&conn->chan.out) == 0 || write_out(conn) <= 0)
             return;
     }

@@ -19,7 +19,8 @@
 /* Open an object without access to it; a path with a slash behind is a directory's. */
 static int open_path(struct wv_request *req, int nofollow)
 {
-    int flags = O_PATH | (req->path.dir ? O_DIRECTORY : 0) | (nofollow ? O_NOFOLLOW : 0);
+    int flags =
+        O_PATH | (req->path.dir ? O_DIRECTORY : 0) | (nofollow ? O_NOFOLLOW : 0);
     int fd = wv_resolve(AT_FDCWD, req->path.text, flags);
 
     if (fd < 0)
@@ -27,8 +28,8 @@ static int open_path(struct wv_request *req, int nofollow)
     return fd;
 }
 
-static int answer_stat(struct wv_request *req, uint8_t type, int fd, const struct stat *st,
-                       const char *path)
+static int answer_stat(struct wv_request *req, uint8_t type, int fd,
+                       const struct stat *st, const char *path)
 {
     char target[WV_PATH_ROOM];
     ssize_t n = 0;
@@ -125,7 +126,8 @@ static int check_guard(struct wv_request *req, const struct wv_msg_RENAME *msg,
 
 static int move(const struct wv_place *from, const struct wv_place *to, unsigned flags)
 {
-    int status = (int)syscall(SYS_renameat2, from->dir, from->name, to->dir, to->name, flags);
+    int status =
+        (int)syscall(SYS_renameat2, from->dir, from->name, to->dir, to->name, flags);
 
     if (status < 0 && errno == ENOSYS && flags == 0)
         status = renameat(from->dir, from->name, to->dir, to->name);

@@ -6,7 +6,8 @@
 
 #include "guest/conn.h"
 
-/* Handle one event of a file stream (OPEN_FILE ... REMOVE, PUT_DATA, PUT_END, CANCEL). */
+/* Handle one event of a file stream: OPEN_FILE ... REMOVE, PUT_DATA, PUT_END, CANCEL.
+ */
 void wv_files_handle(struct wv_conn *conn, struct wv_event *event);
 
 /* There is room to send: go on with answers that wait for it. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Each place is in the set once; `at` is also the list of what is still to be expanded. */
+/* Each place is in the set once; `at` is also the list of those to be expanded. */
 struct places {
     uint16_t n;
     uint16_t at[WV_GLOB_MAX + 1];
@@ -48,9 +48,9 @@ static int class_has(const struct wv_glob *glob, size_t at, size_t end, unsigned
 {
     const unsigned char *t = (const unsigned char *)glob->text;
     size_t i = at + 1;
-    int not = t[i] == '!' || t[i] == '^', in = 0;
+    int negated = t[i] == '!' || t[i] == '^', in = 0;
 
-    for (i += (size_t)not; i < end; i++) {
+    for (i += (size_t)negated; i < end; i++) {
         if (i + 2 < end && t[i + 1] == '-') {
             in |= t[i] <= c && c <= t[i + 2];
             i += 2;
@@ -58,7 +58,7 @@ static int class_has(const struct wv_glob *glob, size_t at, size_t end, unsigned
             in |= t[i] == c;
         }
     }
-    return in != not;
+    return in != negated;
 }
 
 /* Where each element begins, and how many bytes it is. */
@@ -84,8 +84,8 @@ static int is_in(const char *set, char c)
     return c != '\0' && strchr(set, c) != NULL;
 }
 
-/* Tie together what belongs to one brace; from the right, so that what comes next is known.
- * Braces that are not in pairs are left to stand for themselves. */
+/* Tie together what belongs to one brace; from the right, so that what comes next is
+ * known. Braces that are not in pairs are left to stand for themselves. */
 static void pair(struct wv_glob *glob)
 {
     uint16_t ends[WV_GLOB_MAX / 2], heads[WV_GLOB_MAX / 2], depth = 0;
@@ -112,7 +112,8 @@ static void pair(struct wv_glob *glob)
     }
     /* A "}" without its "{": forget the commas that were tied to it. */
     for (size_t at = 0; at < glob->len && depth > 0; at++)
-        if (glob->text[at] == ',' && glob->last[at] != 0 && glob->last[glob->last[at]] == 0)
+        if (glob->text[at] == ',' && glob->last[at] != 0 &&
+            glob->last[glob->last[at]] == 0)
             glob->next[at] = glob->last[at] = 0;
 }
 
@@ -136,8 +137,9 @@ static int is_any(const struct wv_glob *glob, size_t at)
     return at + 1 < glob->len && glob->text[at] == '*' && glob->text[at + 1] == '*';
 }
 
-/* Add what can be reached from `at` without a byte of path. begins: a name begins here. */
-static void expand(struct places *set, const struct wv_glob *glob, size_t at, int begins)
+/* Add what can be reached from `at` without a byte of path; begins: of a name. */
+static void expand(struct places *set, const struct wv_glob *glob, size_t at,
+                   int begins)
 {
     char c = at < glob->len ? glob->text[at] : '\0';
 

@@ -13,14 +13,15 @@
 #include "base/fd.h"
 #include "guest/resolve.h"
 
-#define PAGE 1024u      /* names kept of a directory at a time */
-#define PAGE_DEEP 64u   /* and of one that is DEEP down */
+#define PAGE 1024u    /* names kept of a directory at a time */
+#define PAGE_DEEP 64u /* and of one that is DEEP down */
 #define DEEP 16u
 
 enum outcome { FAILED = -1, ON = 0, TOO_MUCH = 1, FULL = 2 };
 
-/* A place in the order of paths: an entry, or, with a slash behind the name, all that is
- * inside a directory. ('-' and '.' come before '/', so "a-b" is between "a" and "a/b".) */
+/* A place in the order of paths: an entry, or, with a slash behind the name, all that
+ * is inside a directory. ('-' and '.' come before '/', so "a-b" is between "a" and
+ * "a/b".) */
 struct key {
     char *text;
     uint16_t len;
@@ -126,7 +127,7 @@ static int is_done(const struct bound *bound, const char *text, size_t len)
            memcmp(text, bound->text, len) != 0;
 }
 
-/* Is a name wanted, as an entry or (inside, with a slash) as a directory to go through? */
+/* Is a name wanted, as an entry or (inside, with a slash) as a directory to enter? */
 static int is_wanted(struct walk *w, const struct page *page, const struct bound *bound,
                      const char *name, size_t len, int inside)
 {
@@ -165,7 +166,8 @@ static enum outcome page_read(struct walk *w, DIR *dir, unsigned level,
         char *name = entry->d_name;
         size_t len = strlen(name);
 
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || wv_temp_is(name) || len > 255)
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || wv_temp_is(name) ||
+            len > 255)
             continue;
         if (w->bounded && w->budget-- == 0)
             return TOO_MUCH;
@@ -225,7 +227,8 @@ static enum outcome send_entry(struct walk *w, int dir, const struct key *key)
 
 static enum outcome walk(struct walk *w, int fd, unsigned level);
 
-static enum outcome enter(struct walk *w, int dir, const struct key *key, unsigned level)
+static enum outcome enter(struct walk *w, int dir, const struct key *key,
+                          unsigned level)
 {
     size_t len = w->len;
     enum outcome outcome;

@@ -1,12 +1,12 @@
 /* list.h - what is in a directory, and below it
  *
- * Entries come in the byte order of their paths, so the last path of a page is where the
- * next one goes on, whatever has come and gone since. Links are shown and never followed. A
- * directory that the user may not read is shown and not entered; so is one whose entries
- * would have paths that are too long to be named.
+ * Entries come in the byte order of their paths, so the last path of a page is where
+ * the next one goes on, whatever has come and gone since. Links are shown and never
+ * followed. A directory that the user may not read is shown and not entered; so is one
+ * whose entries would have paths that are too long to be named.
  *
- * Memory is bounded whatever the directory holds: the smallest names are taken, so many at
- * a time, and a larger directory is read again for the next ones.
+ * Memory is bounded whatever the directory holds: the smallest names are taken, so many
+ * at a time, and a larger directory is read again for the next ones.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_GUEST_LIST_H

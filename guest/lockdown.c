@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "isolation/plan.h"
+#include "base/wall.h"
 #include "seccomp_filter.h"
 
 /* Rights by the ABI that brought them; the kernel's own header may be older. */

@@ -69,8 +69,10 @@ static int read_some(struct wv_output *out, size_t *left)
     do {
         n = read(out->watch.fd, space, room);
     } while (n < 0 && errno == EINTR);
-    if (n < 0 && errno == EAGAIN)
+    if (n < 0 && errno == EAGAIN) {
+        out->must = 0; /* empty: should the guest have taken bytes out, nobody waits */
         return 0;
+    }
     if (n <= 0) { /* a terminal that all have closed says EIO */
         wv_output_close(out);
         return 0;

@@ -29,6 +29,8 @@
 
 struct parent {
     int sock, signals;
+    int held[2]; /* stdout and stderr of the leader while it lives: their end then comes
+                    with its end, and wakes the agent once */
     pid_t leader; /* 0: it was reaped */
     int leader_shot, shot; /* KILL was sent by us: to the leader, to all */
     int empty;
@@ -203,7 +205,10 @@ static int start(struct parent *p)
     p->report.sys = command.sys;
     strncpy(p->report.field, command.field, sizeof p->report.field - 1);
     for (size_t i = 0; i < nfds; i++)
-        close(fds[i]);
+        if ((order->flags & WV_START_PTY) == 0 && fds[i] != command.fds[0] && p->leader > 0)
+            p->held[i == nfds - 1] = fds[i];
+        else
+            close(fds[i]);
     if (p->leader < 0) {
         tell(p, WV_REPORT_FAILED);
         _exit(0);
@@ -234,6 +239,8 @@ static void reap(struct parent *p)
             p->report.strays++;
         if (pid == p->leader) {
             p->leader = 0;
+            wv_fd_drop(&p->held[0]);
+            wv_fd_drop(&p->held[1]);
             p->report.status = status;
             p->cpu_at = NEVER;
             what |= WV_REPORT_LEADER;
@@ -363,7 +370,12 @@ _Noreturn void wv_parent_main(int sock, const int *works, int nworks)
     settle_once(works, nworks);
     /* An heir goes on here, so that its stack is no deeper than its maker's was. */
     do {
-        p = (struct parent){.sock = sock, .kill_at = NEVER, .cpu_at = NEVER};
+        p = (struct parent){
+            .sock = sock,
+            .held = {-1, -1},
+            .kill_at = NEVER,
+            .cpu_at = NEVER,
+        };
         settle(&p);
         sock = start(&p);
     } while (sock > 0);

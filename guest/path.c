@@ -64,8 +64,8 @@ static int refuse(struct wv_err *err, int sys, const char *field, const char *wh
 }
 
 /* Add s to *p, which begins anew where s does not depend on where it is. */
-static int enter(struct wv_path *p, struct wv_str s, const char *home, const char *field,
-                 struct wv_err *err)
+static int enter(struct wv_path *p, struct wv_str s, const char *home,
+                 const char *field, struct wv_err *err)
 {
     size_t skip = 0;
 
@@ -113,7 +113,8 @@ const char *wv_path_name(const struct wv_path *path)
 
 void wv_temp_name(char out[WV_TEMP_ROOM], uint64_t number)
 {
-    snprintf(out, WV_TEMP_ROOM, TEMP_HEAD "%016llx" TEMP_TAIL, (unsigned long long)number);
+    snprintf(out, WV_TEMP_ROOM, TEMP_HEAD "%016llx" TEMP_TAIL,
+             (unsigned long long)number);
 }
 
 int wv_temp_is(const char *name)

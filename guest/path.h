@@ -18,10 +18,10 @@ struct wv_path {
     char text[WV_PATH_ROOM];
 };
 
-/* path below cwd (below the workspace when that is relative or ""), with "~" as home: to an
- * absolute one without empty and "." parts. ".." stays, because what it means depends on
- * links. WV_EINVALID with field "path" or "cwd" for a NUL byte and for more bytes than the
- * kernel takes. */
+/* path below cwd (below the workspace when that is relative or ""), with "~" as home:
+ * to an absolute one without empty and "." parts. ".." stays, because what it means
+ * depends on links. WV_EINVALID with field "path" or "cwd" for a NUL byte and for more
+ * bytes than the kernel takes. */
 int wv_path_make(struct wv_path *out, struct wv_str path, struct wv_str cwd,
                  const char *home, struct wv_err *err);
 

@@ -159,7 +159,8 @@ static int was_read(const struct wv_process *p)
         if (p->log.count[out->source] < out->must)
             return 0;
     }
-    return !open || p->grace_over;
+    /* What the dead wrote to a terminal may still be on its way through it. */
+    return !open || p->grace_over || (p->all_dead && (p->flags & WV_START_PTY) == 0);
 }
 
 /* How the leader ended, where nothing of ours decided it before. */
@@ -195,7 +196,8 @@ static void finish(struct wv_process *p)
 {
     judge(p);
     p->state = WV_PROCESS_ENDED;
-    p->exit.drained = p->out[0].watch.fd < 0 && p->out[1].watch.fd < 0;
+    p->exit.drained = (p->out[0].watch.fd < 0 && p->out[1].watch.fd < 0) ||
+                      (p->all_dead && (p->flags & WV_START_PTY) == 0);
     p->exit.out_bytes = p->log.count[WV_SOURCE_STDOUT] + p->log.count[WV_SOURCE_PTY];
     p->exit.err_bytes = p->log.count[WV_SOURCE_STDERR];
     if (disk_is_full())
@@ -296,7 +298,7 @@ void wv_process_report(struct wv_process *p, const struct wv_report *report)
     if ((report->what & WV_REPORT_CPU) != 0 && !p->leader_ended)
         wv_process_kill(p, WV_CAUSE_TIMEOUT, WV_REASON_CPU_TIME, 0);
     if ((report->what & WV_REPORT_EMPTY) != 0)
-        p->tree_gone = 1;
+        p->tree_gone = p->all_dead = 1;
     if ((report->what & WV_REPORT_LEADER) != 0)
         leader_ended(p, report->status);
     wv_process_check(p);
@@ -328,7 +330,7 @@ void wv_process_orphan(struct wv_process *p, const struct rusage *usage)
         leader_ended(p, SIGKILL);
     }
     if (p->agent->sweep_us == 0)
-        p->tree_gone = 1;
+        p->tree_gone = p->all_dead = 1;
     wv_process_check(p);
 }
 
@@ -336,9 +338,9 @@ void wv_process_swept(struct wv_agent *agent)
 {
     for (struct wv_process *p = agent->processes, *next; p != NULL; p = next) {
         next = p->next;
-        if (p->parent != NULL || p->tree_gone)
+        if (p->parent != NULL || p->all_dead)
             continue;
-        p->tree_gone = 1;
+        p->tree_gone = p->all_dead = 1;
         wv_process_check(p);
     }
 }

@@ -56,7 +56,8 @@ struct wv_process {
 
     uint8_t leader_ended;
     uint8_t killing;      /* a kill was ordered */
-    uint8_t tree_gone;
+    uint8_t tree_gone;    /* or given up */
+    uint8_t all_dead;     /* nothing is left that could write */
     uint8_t grace_over;   /* for pipes that are held open */
     uint64_t output_max;  /* 0: none */
     uint64_t cpu_ms;      /* 0: none */

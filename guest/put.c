@@ -143,7 +143,8 @@ static int appear(struct wv_put *put)
     }
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    return linkat(dir, put->temp, dir, put->place.name, 0); /* abort removes the other */
+    /* Then by a second name; abort removes the first. */
+    return linkat(dir, put->temp, dir, put->place.name, 0);
 }
 
 static int replace(struct wv_put *put)
@@ -187,10 +188,10 @@ static int commit_atomic(struct wv_put *put, struct wv_request *req)
 static int open_old(struct wv_put *put, struct wv_request *req)
 {
     int append = (put->flags & WV_PUT_APPEND) != 0 ? O_APPEND : 0;
-    WV_AUTO(wv_fd_drop) int fd = openat(put->place.dir, put->place.name,
-                                        O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    WV_AUTO(wv_fd_drop) int fd = -1;
     struct stat st;
 
+    fd = openat(put->place.dir, put->place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 || wv_resolve_regular(fd, &st) < 0)
@@ -203,12 +204,12 @@ static int open_old(struct wv_put *put, struct wv_request *req)
 
 static int open_new(struct wv_put *put, struct wv_request *req)
 {
-    int append = (put->flags & WV_PUT_APPEND) != 0 ? O_APPEND : 0;
+    int flags = (put->flags & WV_PUT_APPEND) != 0 ? O_APPEND : 0;
 
     if ((put->flags & WV_PUT_IF_VERSION) != 0 && check_version(put, req, NULL) < 0)
         return -1;
-    put->fd = openat(put->place.dir, put->place.name,
-                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | append, 0644);
+    flags |= O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    put->fd = openat(put->place.dir, put->place.name, flags, 0644);
     if (put->fd < 0)
         return errno == EEXIST ? 0 : wv_request_errno(req, "path");
     put->created = put->emptied = 1;
@@ -272,7 +273,8 @@ static int read_options(struct wv_put *put, struct wv_request *req,
     return 0;
 }
 
-int wv_put_open(struct wv_put *put, struct wv_request *req, const struct wv_msg_PUT *msg)
+int wv_put_open(struct wv_put *put, struct wv_request *req,
+                const struct wv_msg_PUT *msg)
 {
     *put = (struct wv_put){.place.dir = -1, .fd = -1, .owner = (uid_t)-1};
     if (read_options(put, req, msg) < 0)
@@ -281,7 +283,7 @@ int wv_put_open(struct wv_put *put, struct wv_request *req, const struct wv_msg_
         errno = EISDIR;
         return wv_request_errno(req, "path");
     }
-    if (wv_place_find(&put->place, &req->path, (put->flags & WV_PUT_PARENTS) != 0) < 0 ||
+    if (wv_place_find(&put->place, &req->path, put->flags & WV_PUT_PARENTS) < 0 ||
         wv_place_follow(&put->place) < 0)
         return wv_request_errno(req, "path");
     return is_atomic(put) ? open_atomic(put, req) : open_in_place(put, req);

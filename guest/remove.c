@@ -14,9 +14,9 @@
 #include "base/fd.h"
 #include "guest/resolve.h"
 
-#define WINDOW 32u   /* directories open at once; above them it finds back by ".." */
-#define PASSES 64    /* over a directory that somebody goes on filling */
-#define LARGE 32768  /* blocks of 512 bytes: freeing that takes a while */
+#define WINDOW 32u  /* directories open at once; above them it finds back by ".." */
+#define PASSES 64   /* over a directory that somebody goes on filling */
+#define LARGE 32768 /* blocks of 512 bytes: freeing that takes a while */
 
 struct level {
     DIR *dir; /* NULL: closed for now */
@@ -55,7 +55,8 @@ static int find(struct wv_place *place, struct wv_request *req)
         return wv_request_fail(req, WV_EDENIED, "path", "mount",
                                "a file system is mounted there");
     if (is_workspace(place))
-        return wv_request_fail(req, WV_EDENIED, "path", "workspace", "it is the workspace");
+        return wv_request_fail(req, WV_EDENIED, "path", "workspace",
+                               "it is the workspace");
     return 0;
 }
 
@@ -218,8 +219,8 @@ static int remove_all(struct tree *t, const struct wv_place *top)
                 return fail_at(t, t->levels[t->n - 1].name);
             if (pop(t, top) < 0)
                 return -1;
-        } else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-                   take(t, entry) < 0) {
+        } else if (strcmp(entry->d_name, ".") != 0 &&
+                   strcmp(entry->d_name, "..") != 0 && take(t, entry) < 0) {
             return -1;
         }
     }
@@ -256,7 +257,8 @@ void wv_remove_tree(struct wv_request *req, const void *unused)
     WV_AUTO(tree_drop) struct tree tree = {0};
 
     (void)unused;
-    /* Looked up again, with the worker's own rights: what counts is what is there now. */
+    /* Looked up again, with the worker's own rights: what counts is what is there now.
+     */
     if (find(&place, req) < 0)
         return;
     if (unlinkat(place.dir, place.name, 0) < 0 &&

@@ -10,8 +10,9 @@
 
 #include "guest/request.h"
 
-/* Remove the entry; 1: that is work for wv_remove_tree (a directory that is not empty, a
- * large file), and nothing was answered. The root, mounts and the workspace are refused. */
+/* Remove the entry; 1: that is work for wv_remove_tree (a directory that is not empty,
+ * a large file), and nothing was answered. The root, mounts and the workspace are
+ * refused. */
 int wv_remove_one(struct wv_request *req, const struct wv_msg_REMOVE *msg);
 
 /* Remove all of it; answers OK or ERROR. */

@@ -115,6 +115,8 @@ static const char *reason_of(int sys)
         return "not_directory";
     case EROFS:
         return "read_only";
+    case EOPNOTSUPP:
+        return "not_a_file";
     case EXDEV:
         return "other_file_system";
     default:
@@ -141,13 +143,15 @@ int wv_request_fail(struct wv_request *req, int code, const char *field,
 
 int wv_request_err(struct wv_request *req, const struct wv_err *err)
 {
-    return send_error(req, err->code, err->sys, err->field, reason_of(err->sys), err->msg);
+    return send_error(req, err->code, err->sys, err->field, reason_of(err->sys),
+                      err->msg);
 }
 
 int wv_request_conflict(struct wv_request *req, const char *version)
 {
     return send_error(req, WV_ECONFLICT, 0, "version", version,
-                      version[0] != '\0' ? "it has another version" : "it is not there");
+                      version[0] != '\0' ? "it has another version"
+                                         : "it is not there");
 }
 
 /* --- what is known of a file ------------------------------------------------------ */
@@ -162,11 +166,11 @@ static uint64_t mix(uint64_t h, uint64_t v)
 /* The time is exact, the rest a hash: ERROR.reason has room for 32 bytes. */
 void wv_version_of(const struct stat *st, char out[WV_VERSION_ROOM])
 {
-    uint64_t time = (uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec;
+    uint64_t sec = (uint64_t)st->st_ctim.tv_sec, ns = (uint64_t)st->st_ctim.tv_nsec;
     uint64_t h = mix(mix(mix(0, st->st_ino), st->st_dev), (uint64_t)st->st_size);
 
-    snprintf(out, WV_VERSION_ROOM, "%016llx%016llx", (unsigned long long)time,
-             (unsigned long long)h);
+    snprintf(out, WV_VERSION_ROOM, "%016llx%016llx",
+             (unsigned long long)(sec * 1000000000u + ns), (unsigned long long)h);
 }
 
 static uint8_t type_of(mode_t mode)
@@ -192,7 +196,8 @@ static uint8_t type_of(mode_t mode)
 }
 
 /* FILE, STATED and ENTRY have the same fields, so one struct serves for all. */
-_Static_assert(sizeof(struct wv_msg_STATED) == sizeof(struct wv_msg_ENTRY), "as STATED");
+_Static_assert(sizeof(struct wv_msg_STATED) == sizeof(struct wv_msg_ENTRY),
+               "as STATED");
 _Static_assert(sizeof(struct wv_msg_STATED) == sizeof(struct wv_msg_FILE), "as STATED");
 
 int wv_request_stat(struct wv_request *req, uint8_t type, const struct stat *st,

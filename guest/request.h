@@ -1,7 +1,7 @@
 /* request.h - one file request: who asks, about what, and its answers
  *
- * Answers are encoded at once and wait in a buffer, until the connection has room or, in a
- * file worker, until there are enough of them to be sent to the agent.
+ * Answers are encoded at once and wait in a buffer, until the connection has room or,
+ * in a file worker, until there are enough of them to be sent to the agent.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_GUEST_REQUEST_H
@@ -17,12 +17,12 @@
 #define WV_ANSWER_HEAD 5u   /* before each: u32 length, u8 type */
 
 struct wv_request {
-    const char *op;        /* what errors call it */
-    struct wv_user user;   /* acts with the rights of */
+    const char *op;      /* what errors call it */
+    struct wv_user user; /* acts with the rights of */
     struct wv_path path;
     struct wv_buf answers;
-    int fd;                /* goes with FILE, owned; or -1 */
-    int sock;              /* in a worker: to the agent; else -1 */
+    int fd;   /* goes with FILE, owned; or -1 */
+    int sock; /* in a worker: to the agent; else -1 */
 };
 
 void wv_request_init(struct wv_request *req, const char *op);
@@ -47,9 +47,10 @@ int wv_request_conflict(struct wv_request *req, const char *version);
 int wv_request_stat(struct wv_request *req, uint8_t type, const struct stat *st,
                     const char *path, struct wv_str target);
 
-/* An opaque name for what a file holds. Two files, or one file before and after a change of
- * content, attributes or name, have different ones. (As far as the kernel's clock goes: of
- * two changes of one file within a tick, to the same size, the first can stay unseen.) */
+/* An opaque name for what a file holds. Two files, or one file before and after a
+ * change of content, attributes or name, have different ones. (As far as the kernel's
+ * clock goes: of two changes of one file within a tick, to the same size, the first can
+ * stay unseen.) */
 #define WV_VERSION_ROOM 33
 void wv_version_of(const struct stat *st, char out[WV_VERSION_ROOM]);
 

@@ -186,8 +186,8 @@ void wv_place_undo(struct wv_place *place, const struct wv_path *path)
     place->made = 0;
 }
 
-/* In a directory like /tmp, a link of somebody else's is not to be trusted: the rule of the
- * kernel's protected_symlinks, which cannot see that we follow one. */
+/* In a directory like /tmp, a link of somebody else's is not to be trusted: the rule of
+ * the kernel's protected_symlinks, which cannot see that we follow one. */
 static int may_follow(int dir, const char *name)
 {
     struct stat above, link;

@@ -212,7 +212,7 @@ static int fill_record(struct wv_process *p, const struct wv_msg_START *s,
     p->cwd = keep_text(&at, cwd);
     p->user = keep_text(&at, wv_str(user->name));
     keep_argv(p, at, s->argv);
-    p->recipe = recipe_of(s);
+    p->recipe = s->key.len > 0 ? recipe_of(s) : 0;
     p->flags = s->flags;
     p->keep_ms = s->keep_ms;
     p->output_max = s->output;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -48,22 +47,20 @@ struct wv_task *wv_task_new(struct wv_conn *conn, uint32_t stream, const char *o
 
 int wv_task_assume(struct wv_task *task)
 {
-    const struct wv_user *user = &task->req.user;
-
-    wv_user_assume(user);
-    if ((uid_t)setfsuid((uid_t)-1) == user->uid && (gid_t)setfsgid((gid_t)-1) == user->gid)
+    if (wv_user_assume(&task->req.user) == 0)
         return 0;
-    wv_user_restore();
-    return wv_request_fail(&task->req, WV_EDENIED, "user", "", "not a user of this sandbox");
+    return wv_request_fail(&task->req, WV_EDENIED, "user", "",
+                           "not a user of this sandbox");
 }
 
 void wv_task_drop_put(struct wv_task *task)
 {
     if (task->put == NULL)
         return;
-    wv_user_assume(&task->req.user);
-    wv_put_abort(task->put, &task->req);
-    wv_user_restore();
+    if (wv_user_assume(&task->req.user) == 0) {
+        wv_put_abort(task->put, &task->req);
+        wv_user_restore();
+    }
     free(task->put);
     task->put = NULL;
 }
@@ -83,7 +80,8 @@ static int send_first(struct wv_task *task)
 {
     struct wv_buf *answers = &task->req.answers;
     const uint8_t *head = wv_buf_ptr(answers);
-    size_t len = wv_buf_len(answers), size = len < WV_ANSWER_HEAD ? len : wv_get32(head);
+    size_t len = wv_buf_len(answers);
+    size_t size = len < WV_ANSWER_HEAD ? len : wv_get32(head);
     const struct wv_msg_def *def = len < WV_ANSWER_HEAD ? NULL : wv_msg_def(head[4]);
     int *fd = def != NULL && def->type == WV_MSG_FILE ? &task->req.fd : NULL;
     union wv_msg msg;
@@ -109,7 +107,8 @@ static int send_first(struct wv_task *task)
 
 void wv_task_pump(struct wv_task *task)
 {
-    while (task->conn != NULL && !task->conn->broken && wv_buf_len(&task->req.answers) > 0)
+    while (task->conn != NULL && !task->conn->broken &&
+           wv_buf_len(&task->req.answers) > 0)
         if (!send_first(task))
             break;
     if (task->watch.fd >= 0)
@@ -147,7 +146,7 @@ void wv_task_cancel(struct wv_task *task)
 {
     task->cancelled = 1;
     if (task->child.pid != 0)
-        kill(task->child.pid, SIGKILL); /* the rest when it is gone: then it does no more */
+        kill(task->child.pid, SIGKILL); /* the rest when it can do no more */
     else
         answer_cancelled(task);
 }
@@ -191,15 +190,16 @@ static void ready(struct wv_watch *watch, uint32_t events)
     } else {
         hang_up(task);
         if (!task->cancelled)
-            wv_request_fail(&task->req, WV_EFAILED, "", "killed", "its worker was killed");
+            wv_request_fail(&task->req, WV_EFAILED, "", "killed",
+                            "its worker was killed");
     }
     wv_task_pump(task);
 }
 
 /* --- workers -------------------------------------------------------------------- */
 
-/* In the fork: the limits of the session's own programs, no descriptor but this one, and,
- * for good, the user's ids. */
+/* In the fork: the limits of the session's own programs, no descriptor but this one,
+ * and, for good, the user's ids. */
 static void settle(const struct wv_task *task, int fd)
 {
     const struct wv_user *user = &task->req.user;
@@ -226,8 +226,8 @@ static void settle(const struct wv_task *task, int fd)
     prctl(PR_SET_DUMPABLE, 0);
 }
 
-void wv_task_work(struct wv_task *task, void (*run)(struct wv_request *req, const void *arg),
-                  const void *arg)
+void wv_task_work(struct wv_task *task,
+                  void (*run)(struct wv_request *req, const void *arg), const void *arg)
 {
     WV_AUTO(wv_fd_drop) int ours = -1;
     WV_AUTO(wv_fd_drop) int theirs = -1;

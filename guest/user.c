@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -291,11 +292,18 @@ void wv_group_name(gid_t gid, char out[64])
 
 /* With fsuid not 0 the kernel also takes the capabilities that override file permissions
  * from the effective set, and gives them back with 0. */
-void wv_user_assume(const struct wv_user *user)
+/* setfsuid(2) does not say that it failed, as it does for an id that is not mapped here:
+ * ask what it is now, or the work would be done with our own rights. */
+int wv_user_assume(const struct wv_user *user)
 {
-    setgroups((size_t)user->ngroups, user->groups);
+    syscall(SYS_setgroups, (size_t)user->ngroups, user->groups);
     setfsgid(user->gid);
     setfsuid(user->uid);
+    if ((uid_t)setfsuid((uid_t)-1) == user->uid &&
+        (gid_t)setfsgid((gid_t)-1) == user->gid)
+        return 0;
+    wv_user_restore();
+    return WV_EDENIED;
 }
 
 /* A change of fsuid also clears PDEATHSIG and may make the process dumpable. */
@@ -303,7 +311,7 @@ void wv_user_restore(void)
 {
     setfsuid(geteuid());
     setfsgid(getegid());
-    setgroups(0, NULL);
+    syscall(SYS_setgroups, 0, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 0);
 }

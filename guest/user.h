@@ -30,8 +30,9 @@ int wv_user_find(const char *name, struct wv_user *user, struct wv_err *err);
 void wv_user_name(uid_t uid, char out[64]);
 void wv_group_name(gid_t gid, char out[64]);
 
-/* Take the user's rights for file-system access in this thread, and give them back. */
-void wv_user_assume(const struct wv_user *user);
+/* Take the user's rights for file-system access in this thread, and give them back.
+ * WV_EDENIED, and nothing taken, for ids that do not exist in this sandbox. */
+int wv_user_assume(const struct wv_user *user);
 void wv_user_restore(void);
 
 #endif

@@ -71,10 +71,11 @@ int wv_code_of_errno(int sys)
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-    case EMFILE:
-    case ENFILE:
     case ENOMEM:
         return WV_ELIMIT;
+    case EMFILE:
+    case ENFILE:
+        return WV_ECAPACITY;
     case ENOSYS:
     case EOPNOTSUPP:
         return WV_EUNSUPPORTED;

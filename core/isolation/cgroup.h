@@ -75,7 +75,11 @@ struct wv_cgroup {
     struct wv_counters counters;
 };
 
-struct wv_usage;
+/* What a sandbox has used, and how often it ran into its limits. */
+struct wv_usage {
+    uint64_t cpu_us, memory, memory_peak, pids, oom_kills, pids_hits, throttled_us,
+        memory_hits;
+};
 
 /* Find what can be used here, by doing it, and make the owner's directories. What
  * cannot is left out: see has. */

@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "isolation/cgroup.h"
-#include "supervisor/role.h"
 
 #define FREEZE_TRIES                                                                   \
     20 /* of a millisecond each, until a version 1 group stands still */

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "base/wall.h"
+
 #define WV_JOINS_MAX 6 /* cgroup files that a process writes "0" to */
 
 struct wv_plan {
@@ -25,17 +27,6 @@ struct wv_plan {
     uint8_t mapped;     /* 1: a user namespace of its own uid range comes */
     uint32_t omit;      /* test builds: protections to leave out, 1 << enum wv_wall */
     char machine_id[33]; /* hex, fresh per session */
-};
-
-/* The protections, one bit each, for specs that show that each is needed. */
-enum wv_wall {
-    WV_WALL_SECCOMP,
-    WV_WALL_LANDLOCK,
-    WV_WALL_CAPS,
-    WV_WALL_MASKS,
-    WV_WALL_USERNS,
-    WV_WALL_RLIMITS,
-    WV_WALL_IMAGE,
 };
 
 #endif

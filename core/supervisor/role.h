@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "isolation/cgroup.h"
 #include "isolation/plan.h"
 
 enum wv_role_msg {
@@ -40,11 +41,6 @@ enum wv_role_msg {
 
 /* A template: the host's own tree by allow list, or a directory that wovyr unpacked. */
 enum wv_template_kind { WV_TEMPLATE_HOST = 1, WV_TEMPLATE_ROOTFS };
-
-struct wv_usage {
-    uint64_t cpu_us, memory, memory_peak, pids, oom_kills, pids_hits, throttled_us,
-        memory_hits;
-};
 
 /* Everything made ahead for one sandbox, used once. Descriptors travel in this order:
  * net, user (if mapped), cgroup2 (if cgroup2), joins, works, sets, lease (if mapped). */

@@ -47,7 +47,11 @@ Error.__index = Error
 Error.__name = "wovyr.Error"
 
 function Error:__tostring()
-  local parts = { self.op and self.op ~= "" and self.op .. ": " or "", self.message or self.code }
+  local message, prefix = self.message or self.code, ""
+  if self.op and self.op ~= "" and message:sub(1, #self.op + 1) ~= self.op .. " " then
+    prefix = self.op .. ": " -- "write /a/b: ..." names its operation already
+  end
+  local parts = { prefix, message }
   local notes = { self.code }
   if self.field and self.field ~= "" then
     notes[#notes + 1] = "field " .. self.field
