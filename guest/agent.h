@@ -12,15 +12,15 @@
 
 #include "base/err.h"
 
-#define WV_LIFELINE 3      /* the supervisor's end hung up: we are over */
-#define WV_WORKS_MAX 4     /* cgroup descriptors that follow the lifeline */
+#define WV_LIFELINE 3  /* the supervisor's end hung up: we are over */
+#define WV_WORKS_MAX 4 /* cgroup descriptors that follow the lifeline */
 #define WV_CONNS_MAX 64
-#define WV_BATCH 64        /* events taken from the kernel at once */
+#define WV_BATCH 64            /* events taken from the kernel at once */
 #define WV_LOG_TOTAL 16777216u /* bytes of all logs of the session */
 
 /* The struct that `member` is part of. */
 #define WV_OUTER(ptr, type, member)                                                    \
-    ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* A descriptor in the loop. ready() may unwatch and free anything, itself included. */
 struct wv_watch {
@@ -36,8 +36,8 @@ struct wv_timer {
     uint64_t at; /* 0: not set */
 };
 
-/* A process that this one forked. Whatever else turns up as a child is a stranger: it lost
- * its parent to a kill, and dies. */
+/* A process that this one forked. Whatever else turns up as a child is a stranger: it
+ * lost its parent to a kill, and dies. */
 struct wv_child {
     struct wv_child *next;
     pid_t pid;
@@ -57,30 +57,32 @@ struct wv_agent {
     unsigned nconns;
     struct wv_process *processes; /* oldest first */
     unsigned nprocesses;
-    uint32_t last_id;             /* of a process: p1, p2, ... */
+    uint32_t last_id; /* of a process: p1, p2, ... */
     size_t log_bytes;
 
-    struct wv_parent *spare;      /* an exec parent that waits for its command */
-    struct wv_parent *maker;      /* the parent that is to send the next one */
-    uint64_t spare_after;         /* a fork failed: not before this */
-    int works[WV_WORKS_MAX];      /* cgroups that exec parents join */
+    struct wv_parent *spare; /* an exec parent that waits for its command */
+    struct wv_parent *maker; /* the parent that is to send the next one */
+    uint64_t spare_after;    /* a fork failed: not before this */
+    int works[WV_WORKS_MAX]; /* cgroups that exec parents join */
     int nworks;
 
-    struct wv_timer sweep;        /* the next pass over strangers */
-    uint32_t sweep_us;            /* between passes; 0: no stranger is known */
+    struct wv_timer sweep; /* the next pass over strangers */
+    uint32_t sweep_us;     /* between passes; 0: no stranger is known */
 };
 
-/* Ask for events (EPOLLIN, EPOLLOUT; 0 leaves the loop). WV_ELIMIT and the like on failure. */
+/* Ask for events (EPOLLIN, EPOLLOUT; 0 leaves the loop). WV_ELIMIT and the like on
+ * failure. */
 int wv_watch_set(struct wv_agent *agent, struct wv_watch *watch, uint32_t events);
 
 void wv_timer_set(struct wv_agent *agent, struct wv_timer *timer, uint64_t at);
 
-/* Fork. In the child it returns 0 and the caller must leave by _exit or exec; in the agent
- * the child is in the list and its pid is returned. Negative: WV_ELIMIT (field "pids"). */
+/* Fork. In the child it returns 0 and the caller must leave by _exit or exec; in the
+ * agent the child is in the list and its pid is returned. Negative: WV_ELIMIT (field
+ * "pids"). */
 pid_t wv_child_fork(struct wv_agent *agent, struct wv_child *child, struct wv_err *err);
 
-/* The same for a child that another process made for us (CLONE_PARENT). Negative when it
- * is not, or no longer, a child. */
+/* The same for a child that another process made for us (CLONE_PARENT). Negative when
+ * it is not, or no longer, a child. */
 int wv_child_adopt(struct wv_agent *agent, struct wv_child *child, pid_t pid);
 
 /* Reap what has ended. */

@@ -1,9 +1,10 @@
 /* command.c - from an order to a running program
  *
- * The child is a vfork: it shares our memory until it has become the program, so its error
- * is simply there, and no page table is copied. It therefore makes system calls only, and
- * makes them raw where a libc would keep state about them (the ids). The memory is not
- * dumpable, so that a user whose ids the child has taken cannot look into it.
+ * The child is a vfork: it shares our memory until it has become the program, so its
+ * error is simply there, and no page table is copied. It therefore makes system calls
+ * only, and makes them raw where a libc would keep state about them (the ids). The
+ * memory is not dumpable, so that a user whose ids the child has taken cannot look into
+ * it.
  *
  * SPDX-License-Identifier: MIT */
 #include "guest/command.h"

@@ -14,7 +14,7 @@
 #include "guest/follow.h"
 #include "guest/process.h"
 
-#define SEND_BUFFER 1048576         /* wanted in the kernel; it may give less */
+#define SEND_BUFFER 1048576             /* wanted in the kernel; it may give less */
 #define OUT_HIGH (WV_OUT_MAX / 4u * 3u) /* above it, no more requests are taken */
 #define TURN_WRITES 4
 

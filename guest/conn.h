@@ -14,8 +14,8 @@ struct wv_conn {
     struct wv_conn *next;
     struct wv_agent *agent;
     int sock;
-    int broken;          /* to be closed at the end of the turn */
-    int more;            /* there may be messages that were read but not taken */
+    int broken; /* to be closed at the end of the turn */
+    int more;   /* there may be messages that were read but not taken */
     struct wv_watch watch;
     struct wv_follower *followers; /* its streams that belong to a process */
     struct wv_listing *listings;   /* its PROCESSES streams that are not at their end */
@@ -25,12 +25,12 @@ struct wv_conn {
 /* A new connection; owns sock. */
 int wv_conn_open(struct wv_agent *agent, int sock, struct wv_err *err);
 
-/* The end of a turn: take what is left over, write, drop what broke. 1: there is more to do
- * without waiting. */
+/* The end of a turn: take what is left over, write, drop what broke. 1: there is more
+ * to do without waiting. */
 int wv_conn_turn(struct wv_agent *agent);
 
-/* Send a message on a stream; a failure marks the connection broken. WV_EAGAIN (queue full
- * or no credit) is returned and is not a failure. */
+/* Send a message on a stream; a failure marks the connection broken. WV_EAGAIN (queue
+ * full or no credit) is returned and is not a failure. */
 int wv_conn_send(struct wv_conn *conn, uint32_t stream, uint8_t type, const void *msg,
                  int fd);
 

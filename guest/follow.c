@@ -9,8 +9,8 @@
 /* A message of a server fits one frame: OUTPUT's other fields leave this much. */
 #define PIECE (WV_FRAME_MAX - 9u)
 
-struct wv_follower *wv_follow(struct wv_process *p, struct wv_conn *conn, uint32_t stream,
-                              uint8_t opener, struct wv_err *err)
+struct wv_follower *wv_follow(struct wv_process *p, struct wv_conn *conn,
+                              uint32_t stream, uint8_t opener, struct wv_err *err)
 {
     struct wv_follower *f = calloc(1, sizeof *f);
 
@@ -144,7 +144,8 @@ void wv_follow_started(struct wv_process *p)
         wv_follow_stdin_gone(p);
 }
 
-void wv_follow_failed(struct wv_process *p, const struct wv_err *err, const char *reason)
+void wv_follow_failed(struct wv_process *p, const struct wv_err *err,
+                      const char *reason)
 {
     while (p->followers != NULL) {
         struct wv_follower *f = p->followers;

@@ -7,7 +7,7 @@
 #include "guest/process.h"
 
 struct wv_follower {
-    struct wv_follower *next;         /* of the same process */
+    struct wv_follower *next; /* of the same process */
     struct wv_follower *next_of_conn;
     struct wv_process *process;
     struct wv_conn *conn;
@@ -22,16 +22,18 @@ struct wv_follower {
     uint64_t until;    /* the end, once the process has ended */
 };
 
-struct wv_follower *wv_follow(struct wv_process *p, struct wv_conn *conn, uint32_t stream,
-                              uint8_t opener, struct wv_err *err);
+struct wv_follower *wv_follow(struct wv_process *p, struct wv_conn *conn,
+                              uint32_t stream, uint8_t opener, struct wv_err *err);
 
-/* Send what there is and what fits; the last message of its stream frees the follower. */
+/* Send what there is and what fits; the last message of its stream frees the follower.
+ */
 void wv_follow_pump(struct wv_follower *f);
 void wv_follow_pump_process(struct wv_process *p);
 void wv_follow_pump_conn(struct wv_conn *conn);
 
 void wv_follow_started(struct wv_process *p);
-void wv_follow_failed(struct wv_process *p, const struct wv_err *err, const char *reason);
+void wv_follow_failed(struct wv_process *p, const struct wv_err *err,
+                      const char *reason);
 void wv_follow_ended(struct wv_process *p);
 void wv_follow_stdin_gone(struct wv_process *p);
 

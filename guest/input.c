@@ -1,7 +1,7 @@
 /* input.c - from STDIN messages into a process's pipe or terminal
  *
- * Bytes wait here under the credit of their streams and go out without blocking: a process
- * that does not read costs its senders their credit, and nobody else anything.
+ * Bytes wait here under the credit of their streams and go out without blocking: a
+ * process that does not read costs its senders their credit, and nobody else anything.
  *
  * SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -80,7 +80,8 @@ static void write_out(struct wv_process *p)
 
     while (in->watch.fd >= 0 && in->first != NULL) {
         struct wv_chunk *chunk = in->first;
-        ssize_t n = write(in->watch.fd, chunk->data + chunk->done, chunk->len - chunk->done);
+        ssize_t n =
+            write(in->watch.fd, chunk->data + chunk->done, chunk->len - chunk->done);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -99,7 +100,8 @@ static void write_out(struct wv_process *p)
     if (in->watch.fd >= 0 && in->first == NULL && in->end)
         close_end(p);
     if (in->watch.fd >= 0 &&
-        wv_watch_set(p->agent, &in->watch, in->first != NULL || in->end ? EPOLLOUT : 0) < 0)
+        wv_watch_set(p->agent, &in->watch,
+                     in->first != NULL || in->end ? EPOLLOUT : 0) < 0)
         wv_input_close(p, EIO);
 }
 
@@ -113,7 +115,9 @@ static void ready(struct wv_watch *watch, uint32_t events)
 
 void wv_input_init(struct wv_process *p, int fd)
 {
-    p->in = (struct wv_input){.watch = {.ready = ready, .fd = fd}};
+    p->in = (struct wv_input){
+        .watch = {.ready = ready, .fd = fd}
+    };
     p->in.last = &p->in.first;
 }
 

@@ -1,7 +1,8 @@
 /* log.c - what a process wrote: its first bytes and its last ones
  *
- * The bytes are mapped, not from malloc: they are left out of forks, so that an exec parent is
- * cheap to make and holds no other process's output, and they go back at once.
+ * The bytes are mapped, not from malloc: they are left out of forks, so that an exec
+ * parent is cheap to make and holds no other process's output, and they go back at
+ * once.
  *
  * SPDX-License-Identifier: MIT */
 #include "guest/log.h"
@@ -13,10 +14,11 @@
 #define HEAD_USUAL 65536u
 #define TAIL_USUAL 1048576u
 #define SIZE_MAX_ASKED 16777216u
-#define FIRST 4096u       /* of a head; and what a log gets above the limit */
+#define FIRST 4096u /* of a head; and what a log gets above the limit */
 #define TAIL_FIRST 65536u
 #define RUNS_FIRST 16u
-#define BYTES_PER_RUN 32u /* so that a writer of single bytes costs at most this more */
+#define BYTES_PER_RUN 32u /* so that a writer of single bytes costs at most this more  \
+                           */
 
 static void *map(struct wv_log *log, size_t size, int even_so)
 {
@@ -57,7 +59,8 @@ static void span_init(struct wv_span *span, size_t max)
     span->runs.max = runs > RUNS_FIRST ? (uint32_t)runs : RUNS_FIRST;
 }
 
-void wv_log_init(struct wv_log *log, size_t head, size_t tail, size_t *used, size_t limit)
+void wv_log_init(struct wv_log *log, size_t head, size_t tail, size_t *used,
+                 size_t limit)
 {
     *log = (struct wv_log){.used = used, .limit = limit};
     span_init(&log->head, whole_pages(head, HEAD_USUAL));

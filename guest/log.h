@@ -1,7 +1,8 @@
 /* log.h - what a process wrote: its first bytes and its last ones
  *
- * Offsets count the bytes of the process over all its sources, in the order read. The head
- * keeps the first of them, the tail is a ring of the last ones; what is between is gone.
+ * Offsets count the bytes of the process over all its sources, in the order read. The
+ * head keeps the first of them, the tail is a ring of the last ones; what is between is
+ * gone.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_GUEST_LOG_H
@@ -31,12 +32,13 @@ struct wv_log {
     int head_full;
     uint64_t total; /* offset of the next byte */
     uint64_t count[WV_LOG_SOURCES];
-    size_t *used;   /* bytes of all logs, kept up to date here */
-    size_t limit;   /* for them: growing stops there */
+    size_t *used; /* bytes of all logs, kept up to date here */
+    size_t limit; /* for them: growing stops there */
 };
 
 /* 0 for a size means the usual one. Nothing is allocated yet. */
-void wv_log_init(struct wv_log *log, size_t head, size_t tail, size_t *used, size_t limit);
+void wv_log_init(struct wv_log *log, size_t head, size_t tail, size_t *used,
+                 size_t limit);
 void wv_log_fini(struct wv_log *log); /* bytes are gone, counts stay */
 
 /* Where to read the next bytes of source to. Nothing from offset keep on is overwritten
@@ -44,8 +46,8 @@ void wv_log_fini(struct wv_log *log); /* bytes are gone, counts stay */
 uint8_t *wv_log_space(struct wv_log *log, uint8_t source, uint64_t keep, size_t *room);
 void wv_log_added(struct wv_log *log, uint8_t source, size_t n);
 
-/* The bytes at *at, which moves to the next ones that are kept: how many lie in one piece
- * and come from one source. 0: no more. */
+/* The bytes at *at, which moves to the next ones that are kept: how many lie in one
+ * piece and come from one source. 0: no more. */
 size_t wv_log_peek(const struct wv_log *log, uint64_t *at, uint8_t *source,
                    const uint8_t **data);
 

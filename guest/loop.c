@@ -99,7 +99,8 @@ int wv_child_adopt(struct wv_agent *agent, struct wv_child *child, pid_t pid)
 
 static struct wv_child *take_child(struct wv_agent *agent, pid_t pid)
 {
-    for (struct wv_child **link = &agent->children; *link != NULL; link = &(*link)->next) {
+    for (struct wv_child **link = &agent->children; *link != NULL;
+         link = &(*link)->next) {
         struct wv_child *child = *link;
 
         if (child->pid != pid)
@@ -159,7 +160,8 @@ static void sweep_pass(struct wv_timer *timer, uint64_t now)
         wv_process_swept(agent);
         return;
     }
-    /* What cannot be reaped yet (its tracer still looks at it) is not worth a hot loop. */
+    /* What cannot be reaped yet (its tracer still looks at it) is not worth a hot loop.
+     */
     if (count.alive > 0)
         agent->sweep_us = SWEEP_FIRST_US;
     else if (agent->sweep_us < SWEEP_LAST_US)

@@ -1,11 +1,12 @@
 /* main.c - the agent: PID 1 inside a sandbox
  *
- * Theory of operation. The agent is all that the host talks to. It runs with what the guest
- * may have at most, behind the same seccomp filter, and believes nothing the guest shows it;
- * it never waits on anything that a guest can hold up. It starts nothing before it has
- * locked itself down, because what it forks inherits that. Connections reach it over the
- * lifeline, each as a descriptor with one byte; when the lifeline hangs up, the agent exits
- * and the kernel kills everything in its pid namespace.
+ * Theory of operation. The agent is all that the host talks to. It runs with what the
+ * guest may have at most, behind the same seccomp filter, and believes nothing the
+ * guest shows it; it never waits on anything that a guest can hold up. It starts
+ * nothing before it has locked itself down, because what it forks inherits that.
+ * Connections reach it over the lifeline, each as a descriptor with one byte; when the
+ * lifeline hangs up, the agent exits and the kernel kills everything in its pid
+ * namespace.
  *
  *   host ==channel==> agent --socket pair--> exec parent --vfork--> command
  *                       ^ pipes or terminal ______________________/
@@ -67,10 +68,12 @@ static int is_hung_up(int fd)
 {
     struct pollfd poller = {.fd = fd, .events = POLLIN};
 
-    return poll(&poller, 1, 0) < 0 || (poller.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+    return poll(&poller, 1, 0) < 0 ||
+           (poller.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-/* The descriptors that came with the lifeline, and nothing ignored, open or left over. */
+/* The descriptors that came with the lifeline, and nothing ignored, open or left over.
+ */
 static void take_over(struct wv_agent *agent)
 {
     sigset_t all;

@@ -12,7 +12,7 @@
 
 #define PIPE_BYTES 262144  /* of a pipe that turned out to be busy */
 #define BUSY_READ 32768    /* a read of this much says so */
-#define READ_MAX 61440u     /* whole pages, and one OUTPUT */
+#define READ_MAX 61440u    /* whole pages, and one OUTPUT */
 #define TURN_BYTES 262144u /* then it is somebody else's turn */
 
 void wv_output_close(struct wv_output *out)
@@ -24,8 +24,8 @@ void wv_output_close(struct wv_output *out)
     out->stalled = 0;
 }
 
-/* 256 KiB from the start would charge every quiet process for it; the limit for pipes of
- * one user may refuse it, which costs nothing but speed. */
+/* 256 KiB from the start would charge every quiet process for it; the limit for pipes
+ * of one user may refuse it, which costs nothing but speed. */
 static void grow(struct wv_output *out)
 {
     out->grown = 1;

@@ -31,7 +31,7 @@ struct parent {
     int sock, signals;
     int held[2]; /* stdout and stderr of the leader while it lives: their end then comes
                     with its end, and wakes the agent once */
-    pid_t leader; /* 0: it was reaped */
+    pid_t leader;          /* 0: it was reaped */
     int leader_shot, shot; /* KILL was sent by us: to the leader, to all */
     int empty;
     uint64_t kill_at, cpu_at;
@@ -173,9 +173,12 @@ static int make_heir(struct parent *p)
 static int start(struct parent *p)
 {
     size_t room = WV_ORDER_MAX + sizeof(struct wv_order), nfds = 3, taken = 0;
-    char *data = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *data =
+        mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct wv_order *order = (void *)data;
-    struct wv_command command = {.order = order, .fds = {-1, -1, -1}};
+    struct wv_command command = {
+        .order = order, .fds = {-1, -1, -1}
+    };
     int fds[3], heir;
     ssize_t n;
     char *at;
@@ -205,7 +208,8 @@ static int start(struct parent *p)
     p->report.sys = command.sys;
     strncpy(p->report.field, command.field, sizeof p->report.field - 1);
     for (size_t i = 0; i < nfds; i++)
-        if ((order->flags & WV_START_PTY) == 0 && fds[i] != command.fds[0] && p->leader > 0)
+        if ((order->flags & WV_START_PTY) == 0 && fds[i] != command.fds[0] &&
+            p->leader > 0)
             p->held[i == nfds - 1] = fds[i];
         else
             close(fds[i]);
@@ -346,7 +350,10 @@ static void watch_over(struct parent *p)
     struct signalfd_siginfo info;
 
     while (!p->empty) {
-        struct pollfd fds[] = {{p->signals, POLLIN, 0}, {p->sock, POLLIN, 0}};
+        struct pollfd fds[] = {
+            {p->signals, POLLIN, 0},
+            {p->sock,    POLLIN, 0}
+        };
 
         if (poll(fds, 2, time_left_ms(p)) < 0 && errno != EINTR)
             _exit(1);

@@ -58,7 +58,8 @@ static void forget_oldest(struct wv_agent *agent, unsigned most)
 
     for (struct wv_process *p = agent->processes; p != NULL; p = p->next)
         n += (unsigned)is_over(p);
-    for (struct wv_process *p = agent->processes, *next; p != NULL && n > most; p = next) {
+    for (struct wv_process *p = agent->processes, *next; p != NULL && n > most;
+         p = next) {
         next = p->next;
         if (!is_over(p))
             continue;
@@ -179,8 +180,8 @@ static void judge(struct wv_process *p)
     if (p->exit.cause == 0)
         p->exit.cause = signal == 0 ? WV_CAUSE_EXITED : WV_CAUSE_SIGNALED;
     if (p->exit.cause == WV_CAUSE_TIMEOUT)
-        p->exit.limits |= p->exit.reason == WV_REASON_WALL ? WV_HIT_TIMEOUT
-                                                           : WV_HIT_CPU_TIME;
+        p->exit.limits |=
+            p->exit.reason == WV_REASON_WALL ? WV_HIT_TIMEOUT : WV_HIT_CPU_TIME;
 }
 
 static int disk_is_full(void)
@@ -203,7 +204,8 @@ static void finish(struct wv_process *p)
     if (disk_is_full())
         p->exit.limits |= WV_HIT_DISK;
     p->wall_at = 0;
-    p->forget_at = wv_now_us() + (uint64_t)(p->keep_ms > 0 ? p->keep_ms : KEEP_MS) * 1000u;
+    p->forget_at =
+        wv_now_us() + (uint64_t)(p->keep_ms > 0 ? p->keep_ms : KEEP_MS) * 1000u;
     /* Nobody can ask for it again: its id went to the one stream that owns it. */
     if (p->keep_ms == 0 && (p->flags & WV_START_OWNED) != 0 && p->key[0] == '\0')
         p->forget_at = wv_now_us();
@@ -249,7 +251,8 @@ static void failed(struct wv_process *p, const struct wv_report *report)
     if (strcmp(field, "cwd") == 0) {
         wv_fail_errno(&err, "start", "cannot enter the directory '%.180s'", p->cwd);
     } else if (strcmp(field, "interpreter") == 0) {
-        wv_fail_errno(&err, "start", "the interpreter or loader of the program is missing");
+        wv_fail_errno(&err, "start",
+                      "the interpreter or loader of the program is missing");
         reason = field;
         field = "cmd";
     } else if (strcmp(field, "cmd") == 0) {
@@ -257,7 +260,8 @@ static void failed(struct wv_process *p, const struct wv_report *report)
         struct wv_strv argv = {(const char *)p->argv, p->argv_len, p->argv_count};
 
         wv_strv_next(&argv, &name);
-        wv_fail_errno(&err, "start", "cannot run '%.*s'", name.len > 180 ? 180 : (int)name.len,
+        wv_fail_errno(&err, "start", "cannot run '%.*s'",
+                      name.len > 180 ? 180 : (int)name.len,
                       name.len > 0 ? name.ptr : "");
     } else {
         wv_fail_errno(&err, "start", "cannot set up the process (%s)", field);
@@ -304,17 +308,20 @@ void wv_process_report(struct wv_process *p, const struct wv_report *report)
     wv_process_check(p);
 }
 
-/* Its parent was reaped. Was it killed, then its tree became strangers, who are dying. */
+/* Its parent was reaped. Was it killed, then its tree became strangers, who are dying.
+ */
 void wv_process_orphan(struct wv_process *p, const struct rusage *usage)
 {
-    uint64_t cpu_us = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u +
-                      (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+    uint64_t cpu_us =
+        (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u +
+        (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
     struct wv_err err;
 
     p->parent = NULL;
     p->parent_at = 0;
     if (p->state == WV_PROCESS_STARTING) {
-        wv_fail(&err, WV_EFAILED, "start", "the guest killed the process while it started");
+        wv_fail(&err, WV_EFAILED, "start",
+                "the guest killed the process while it started");
         wv_follow_failed(p, &err, "guest");
         wv_process_remove(p);
         return;

@@ -48,12 +48,14 @@ static struct wv_process *find_tag(struct wv_agent *agent, struct wv_str tag)
 
     for (struct wv_process *p = agent->processes; p != NULL; p = p->next)
         if (strlen(p->tag) == tag.len && memcmp(p->tag, tag.ptr, tag.len) == 0 &&
-            (best == NULL || p->state != WV_PROCESS_ENDED || best->state == WV_PROCESS_ENDED))
+            (best == NULL || p->state != WV_PROCESS_ENDED ||
+             best->state == WV_PROCESS_ENDED))
             best = p;
     return best;
 }
 
-static void attach(struct wv_conn *conn, uint32_t stream, const struct wv_msg_ATTACH *msg)
+static void attach(struct wv_conn *conn, uint32_t stream,
+                   const struct wv_msg_ATTACH *msg)
 {
     struct wv_process *p;
     struct wv_err err;
@@ -71,7 +73,8 @@ static void attach(struct wv_conn *conn, uint32_t stream, const struct wv_msg_AT
         wv_follow_started(p);
 }
 
-static void follow(struct wv_conn *conn, uint32_t stream, const struct wv_msg_FOLLOW *msg)
+static void follow(struct wv_conn *conn, uint32_t stream,
+                   const struct wv_msg_FOLLOW *msg)
 {
     struct wv_process *p = find(conn, stream, msg->id);
     struct wv_follower *f;
@@ -142,7 +145,8 @@ static void resize(struct wv_process *p, const struct wv_msg_RESIZE *msg)
 
 /* --- listing -------------------------------------------------------------------- */
 
-static int send_process(struct wv_conn *conn, uint32_t stream, const struct wv_process *p)
+static int send_process(struct wv_conn *conn, uint32_t stream,
+                        const struct wv_process *p)
 {
     struct wv_msg_PROCESS msg = {
         .id = p->id,

@@ -44,7 +44,8 @@ static void take_reports(struct wv_parent *parent)
     while (parent->watch.fd >= 0) {
         size_t nfds = 1;
         int fd = -1;
-        ssize_t n = wv_fd_recv(parent->watch.fd, &report, sizeof report, &fd, &nfds, NULL);
+        ssize_t n =
+            wv_fd_recv(parent->watch.fd, &report, sizeof report, &fd, &nfds, NULL);
 
         if (n == WV_EAGAIN)
             return;
@@ -126,8 +127,8 @@ int wv_parent_make(struct wv_agent *agent, struct wv_err *err)
 }
 
 struct wv_parent *wv_parent_start(struct wv_agent *agent, struct wv_process *process,
-                                  struct wv_order *order, size_t len,
-                                  const int *fds, size_t nfds, struct wv_err *err)
+                                  struct wv_order *order, size_t len, const int *fds,
+                                  size_t nfds, struct wv_err *err)
 {
     /* The guest may have killed the spare: see that first, and in the end try twice. */
     wv_child_reap(agent);

@@ -12,7 +12,7 @@
 
 #define WORKSPACE "/workspace"
 #define PATH_USUAL "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define ARGV_KEPT 4096u /* bytes of argv that a record remembers */
+#define ARGV_KEPT 4096u     /* bytes of argv that a record remembers */
 #define DEFAULTS_ROOM 8192u /* cwd and the usual environment */
 
 static int invalid(struct wv_err *err, const char *field, const char *why)
@@ -44,7 +44,8 @@ static int put_cwd(char **at, struct wv_str cwd, const struct wv_user *user)
     if (cwd.ptr[0] == '/')
         return put(at, cwd.ptr, cwd.len);
     if (cwd.ptr[0] == '~' && (cwd.len == 1 || cwd.ptr[1] == '/'))
-        snprintf(path, sizeof path, "%s%.*s", user->home, (int)cwd.len - 1, cwd.ptr + 1);
+        snprintf(path, sizeof path, "%s%.*s", user->home, (int)cwd.len - 1,
+                 cwd.ptr + 1);
     else
         snprintf(path, sizeof path, WORKSPACE "/%.*s", (int)cwd.len, cwd.ptr);
     return put(at, path, strlen(path));
@@ -65,10 +66,13 @@ static uint32_t put_usual(char **at, const struct wv_msg_START *start,
                           const struct wv_user *user)
 {
     const char *const usual[][2] = {
-        {"PATH", PATH_USUAL},    {"HOME", user->home},
-        {"USER", user->name},    {"LOGNAME", user->name},
-        {"SHELL", user->shell},  {"LANG", "C.UTF-8"},
-        {"TERM", "xterm-256color"},
+        {"PATH",    PATH_USUAL      },
+        {"HOME",    user->home      },
+        {"USER",    user->name      },
+        {"LOGNAME", user->name      },
+        {"SHELL",   user->shell     },
+        {"LANG",    "C.UTF-8"       },
+        {"TERM",    "xterm-256color"},
     };
     size_t n = sizeof usual / sizeof usual[0] - ((start->flags & WV_START_PTY) == 0);
     uint32_t added = 0;
@@ -82,8 +86,9 @@ static uint32_t put_usual(char **at, const struct wv_msg_START *start,
     return added;
 }
 
-static int put_texts(char **at, const struct wv_msg_START *start, struct wv_order *order,
-                     const struct wv_user *user, struct wv_err *err)
+static int put_texts(char **at, const struct wv_msg_START *start,
+                     struct wv_order *order, const struct wv_user *user,
+                     struct wv_err *err)
 {
     struct wv_strv argv = start->argv, env = start->env;
     struct wv_str item;
@@ -109,9 +114,11 @@ static int put_texts(char **at, const struct wv_msg_START *start, struct wv_orde
 }
 
 static int give_order(struct wv_process *p, const struct wv_msg_START *start,
-                      const struct wv_user *user, struct wv_stdio *io, struct wv_err *err)
+                      const struct wv_user *user, struct wv_stdio *io,
+                      struct wv_err *err)
 {
-    size_t room = sizeof(struct wv_order) + start->argv.len + start->env.len + DEFAULTS_ROOM;
+    size_t room =
+        sizeof(struct wv_order) + start->argv.len + start->env.len + DEFAULTS_ROOM;
     struct wv_order *order = calloc(1, room);
     char *at = (char *)(order + 1);
     int fds[3], rc;
@@ -135,8 +142,8 @@ static int give_order(struct wv_process *p, const struct wv_msg_START *start,
         }
     rc = put_texts(&at, start, order, user, err);
     if (rc == 0) {
-        p->parent = wv_parent_start(p->agent, p, order, (size_t)(at - (char *)order), fds,
-                                    nfds, err);
+        p->parent = wv_parent_start(p->agent, p, order, (size_t)(at - (char *)order),
+                                    fds, nfds, err);
         rc = p->parent != NULL ? 0 : err->code;
     }
     free(order);
@@ -157,8 +164,8 @@ static uint64_t hash(uint64_t h, const void *data, size_t len)
 /* What makes two STARTs with one key the same. */
 static uint64_t recipe_of(const struct wv_msg_START *s)
 {
-    const uint64_t numbers[] = {s->flags,  s->timeout_ms, s->cpu_ms, s->output,
-                                s->umask,  s->nice,       s->cols,   s->rows};
+    const uint64_t numbers[] = {s->flags, s->timeout_ms, s->cpu_ms, s->output,
+                                s->umask, s->nice,       s->cols,   s->rows};
     uint64_t h = hash(14695981039346656037u, numbers, sizeof numbers);
 
     h = hash(h, s->argv.ptr, s->argv.len);
@@ -203,7 +210,8 @@ static int fill_record(struct wv_process *p, const struct wv_msg_START *s,
 {
     struct wv_str cwd = s->cwd.len > 0 ? s->cwd : wv_str(WORKSPACE);
     uint32_t argv = s->argv.len < ARGV_KEPT ? s->argv.len : ARGV_KEPT;
-    char *at = malloc(s->key.len + s->tag.len + cwd.len + sizeof user->name + argv + 4u);
+    char *at =
+        malloc(s->key.len + s->tag.len + cwd.len + sizeof user->name + argv + 4u);
 
     if (at == NULL)
         return wv_fail_errno(err, "start", "allocating");
@@ -238,7 +246,10 @@ static int take_stdio(struct wv_process *p, struct wv_stdio *io)
 static int start_process(struct wv_process *p, const struct wv_msg_START *start,
                          struct wv_err *err)
 {
-    WV_AUTO(wv_stdio_drop) struct wv_stdio io = {-1, -1, -1, {-1, -1, -1}};
+    WV_AUTO(wv_stdio_drop)
+    struct wv_stdio io = {
+        -1, -1, -1, {-1, -1, -1}
+    };
     struct wv_user user;
     char name[65];
     int rc;
@@ -262,13 +273,14 @@ static struct wv_process *find_key(struct wv_agent *agent, struct wv_str key)
 
     if (key.len == 0)
         return NULL;
-    while (p != NULL && (strlen(p->key) != key.len || memcmp(p->key, key.ptr, key.len) != 0))
+    while (p != NULL &&
+           (strlen(p->key) != key.len || memcmp(p->key, key.ptr, key.len) != 0))
         p = p->next;
     return p;
 }
 
-static void join(struct wv_process *p, struct wv_conn *conn, uint32_t stream, uint32_t flags,
-                 struct wv_err *err)
+static void join(struct wv_process *p, struct wv_conn *conn, uint32_t stream,
+                 uint32_t flags, struct wv_err *err)
 {
     struct wv_follower *f = wv_follow(p, conn, stream, WV_MSG_START, err);
 
@@ -282,7 +294,8 @@ static void join(struct wv_process *p, struct wv_conn *conn, uint32_t stream, ui
         wv_follow_started(p);
 }
 
-void wv_process_start(struct wv_conn *conn, uint32_t stream, const struct wv_msg_START *start)
+void wv_process_start(struct wv_conn *conn, uint32_t stream,
+                      const struct wv_msg_START *start)
 {
     struct wv_agent *agent = conn->agent;
     struct wv_process *p = find_key(agent, start->key);

@@ -21,8 +21,8 @@ void wv_stdio_drop(struct wv_stdio *io)
         wv_fd_drop(&io->theirs[i]);
 }
 
-/* A pipe whose `ours` end does not block. The inode goes to the user, or "> /dev/stdout"
- * would be refused. */
+/* A pipe whose `ours` end does not block. The inode goes to the user, or ">
+ * /dev/stdout" would be refused. */
 static int make_pipe(int *ours, int *theirs, int writes, const struct wv_user *user)
 {
     int ends[2];

@@ -1,6 +1,7 @@
 /* tree.c - who descends from whom, by /proc
  *
- * /proc/PID/task/TID/children would be shorter, but it is per thread and absent in gVisor.
+ * /proc/PID/task/TID/children would be shorter, but it is per thread and absent in
+ * gVisor.
  *
  * SPDX-License-Identifier: MIT */
 #include "guest/tree.h"
@@ -32,7 +33,8 @@ static void tree_drop(struct tree *tree)
     free(tree->v);
 }
 
-/* "pid (comm) state ppid pgrp ...": comm may hold anything, so count from its last ')'. */
+/* "pid (comm) state ppid pgrp ...": comm may hold anything, so count from its last ')'.
+ */
 static int parse_stat(const char *text, struct member *m)
 {
     const char *at = strrchr(text, ')');
@@ -40,9 +42,8 @@ static int parse_stat(const char *text, struct member *m)
     long cutime, cstime;
 
     if (at == NULL ||
-        sscanf(at + 1,
-               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &m->state,
-               &m->parent, &m->group, &utime, &stime, &cutime, &cstime) != 7)
+        sscanf(at + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld",
+               &m->state, &m->parent, &m->group, &utime, &stime, &cutime, &cstime) != 7)
         return -1;
     m->ticks = utime + stime + (unsigned long)cutime + (unsigned long)cstime;
     m->in = 0;
@@ -109,8 +110,8 @@ static int tree_read(struct tree *tree)
     return 0;
 }
 
-/* Whoever has a member as its parent is one. Children mostly have larger pids than their
- * parents, so this settles in a pass or two. */
+/* Whoever has a member as its parent is one. Children mostly have larger pids than
+ * their parents, so this settles in a pass or two. */
 static void spread(struct tree *tree)
 {
     int changed;
@@ -130,8 +131,9 @@ static void spread(struct tree *tree)
     } while (changed);
 }
 
-/* A group is killed as one, however fast it forks: the kernel lets no fork slip through.
- * Every command has a session of its own, so no group reaches beyond one tree. */
+/* A group is killed as one, however fast it forks: the kernel lets no fork slip
+ * through. Every command has a session of its own, so no group reaches beyond one tree.
+ */
 static void kill_groups(const struct tree *tree)
 {
     pid_t own = getpgrp(), last = 0;
@@ -162,7 +164,8 @@ static struct wv_tree_count signal_members(struct tree *tree, int signal, pid_t 
         count.members++;
         count.alive += m->state != 'Z';
         ticks += m->ticks;
-        /* A zombie may be a leader whose other threads live on: signal it all the same. */
+        /* A zombie may be a leader whose other threads live on: signal it all the same.
+         */
         if (signal != 0 && (group == 0 || m->group == group))
             kill(m->pid, signal);
     }

@@ -19,10 +19,10 @@
 
 #include "base/fd.h"
 
-#define LINE_BYTES 4095   /* of a line; a longer one ends the file */
+#define LINE_BYTES 4095  /* of a line; a longer one ends the file */
 #define FILE_MAX 1048576 /* what is behind it in passwd or group is not seen */
-#define NAMES 16       /* remembered answers of wv_user_name and wv_group_name */
-#define NAME_SECONDS 1 /* for how long */
+#define NAMES 16         /* remembered answers of wv_user_name and wv_group_name */
+#define NAME_SECONDS 1   /* for how long */
 
 /* One answer. A listing asks for the same few ids a thousand times. */
 struct name {
@@ -77,7 +77,8 @@ static int next_line(struct lines *lines, char *fields[], int n)
 {
     char *line, *end, *empty;
 
-    while ((end = memchr(lines->text + lines->at, '\n', lines->len - lines->at)) == NULL)
+    while ((end = memchr(lines->text + lines->at, '\n', lines->len - lines->at)) ==
+           NULL)
         if (!lines_more(lines)) {
             end = lines->text + lines->len; /* the last one may lack its newline */
             break;
@@ -290,10 +291,10 @@ void wv_group_name(gid_t gid, char out[64])
     copy(out, 64, slot->text);
 }
 
-/* With fsuid not 0 the kernel also takes the capabilities that override file permissions
- * from the effective set, and gives them back with 0. */
-/* setfsuid(2) does not say that it failed, as it does for an id that is not mapped here:
- * ask what it is now, or the work would be done with our own rights. */
+/* With fsuid not 0 the kernel also takes the capabilities that override file
+ * permissions from the effective set, and gives them back with 0. */
+/* setfsuid(2) does not say that it failed, as it does for an id that is not mapped
+ * here: ask what it is now, or the work would be done with our own rights. */
 int wv_user_assume(const struct wv_user *user)
 {
     syscall(SYS_setgroups, (size_t)user->ngroups, user->groups);

@@ -1,7 +1,7 @@
 /* user.h - names of this sandbox's own passwd and group files
  *
- * The files may be the guest's own work: every line is bounded and nothing is trusted but
- * that a number is a number.
+ * The files may be the guest's own work: every line is bounded and nothing is trusted
+ * but that a number is a number.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WV_GUEST_USER_H
@@ -22,8 +22,8 @@ struct wv_user {
     int ngroups;
 };
 
-/* By name or decimal uid; "" is the default user ("user", else root). WV_ENOT_FOUND with
- * field "user". */
+/* By name or decimal uid; "" is the default user ("user", else root). WV_ENOT_FOUND
+ * with field "user". */
 int wv_user_find(const char *name, struct wv_user *user, struct wv_err *err);
 
 /* Names for ids, cached for the turn; decimal when there is none. */

@@ -280,6 +280,8 @@ int wv_supervisor_run(const struct wv_roles *roles, int control)
     struct wv_supervisor super;
     struct wv_err err;
 
+    /* A role that ends is seen by its socket and its pidfd; nothing is left to wait for. */
+    signal(SIGCHLD, SIG_IGN);
     if (init(&super, roles, &err) < 0 || wv_confine_calls(&err) < 0)
         return 1;
     begin(&super);

@@ -17,9 +17,10 @@ static uint8_t byte_at(uint64_t o)
     return (uint8_t)(o * 31 + (o >> 8) + (o >> 16));
 }
 
-/* Write n bytes of source as a reader of pipes would, at most `step` at once; returns what
- * was taken before there was no room. */
-static size_t add(struct wv_log *log, uint8_t source, size_t n, size_t step, uint64_t keep)
+/* Write n bytes of source as a reader of pipes would, at most `step` at once; returns
+ * what was taken before there was no room. */
+static size_t add(struct wv_log *log, uint8_t source, size_t n, size_t step,
+                  uint64_t keep)
 {
     size_t done = 0;
 
@@ -111,7 +112,8 @@ static void test_gap(void)
     wv_log_init(&log, 4096, 4096, &used, LIMIT);
     for (int i = 0; i < 1000; i++)
         add(&log, (uint8_t)(1 + i % 2), 1 + (size_t)i % 700, 700, ANY);
-    CHECK(check(&log, 0, &gap) == 8192 && gap == log.total - 8192, "small ones, many turns");
+    CHECK(check(&log, 0, &gap) == 8192 && gap == log.total - 8192,
+          "small ones, many turns");
     wv_log_fini(&log);
     CHECK(used == 0, "memory goes back");
 }
@@ -143,12 +145,14 @@ static void test_runs(void)
     for (int i = 0; i < 400000; i++)
         add(&log, (uint8_t)(1 + i % 2), 1, 1, ANY);
     seen = check(&log, 0, &gap);
-    CHECK(seen > 2000 && seen + gap == 400000, "single bytes of two sources are kept a while");
+    CHECK(seen > 2000 && seen + gap == 400000,
+          "single bytes of two sources are kept a while");
     CHECK(used <= 2 * (65536 + 65536 / 4 + 4096), "and cost a bounded amount");
     for (int i = 0; i < 400000; i++)
         if (add(&log, (uint8_t)(1 + i % 2), 1, 1, 399990) == 0)
             break;
-    CHECK(check(&log, 399990, &gap) > 0 && gap == 0, "runs do not push out what is kept");
+    CHECK(check(&log, 399990, &gap) > 0 && gap == 0,
+          "runs do not push out what is kept");
     wv_log_fini(&log);
     CHECK(used == 0, "memory goes back");
 }

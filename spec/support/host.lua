@@ -4,6 +4,15 @@ local H = require "spec.helper"
 
 local M = {}
 
+-- Start of the spec's first host, in clock ticks since boot: what is older is not its.
+local epoch = 0
+
+local function started(stat)
+  local fields = {}
+  for field in (stat or ""):match("%)(.*)$"):gmatch("%S+") do fields[#fields + 1] = field end
+  return tonumber(fields[20])
+end
+
 local function slurp(path)
   local file = io.open(path, "rb")
   local text = file and file:read("*a")
@@ -18,6 +27,11 @@ function M.start(source)
   H.write(dir .. "/host.lua", source)
   local _, pid = H.sh(("%s %s/host.lua > %s/out 2>&1 & echo $!"):format(H.vm, dir, dir))
   pid = tonumber(pid)
+  if epoch == 0 then epoch = started(slurp("/proc/" .. pid .. "/stat")) or 0 end
+  H.at_end(function() -- also when the spec fails half-way
+    M.kill(pid)
+    epoch = 0
+  end)
   local host = { pid = pid }
   function host.output()
     return H.read(dir .. "/out") or ""
@@ -39,18 +53,20 @@ function M.wait_for(host, word, seconds)
   end
 end
 
---- Live processes of ours by role: { ["wovyr-super"] = { pid... }, ... }.
+--- Live processes of this spec by role: { ["wovyr-super"] = { pid... }, ... }. A zombie is not
+--- alive: where ours is a child of init, it is init's to collect.
 function M.roles()
   local roles = {}
-  local list = io.popen("grep -H . /proc/[0-9]*/comm 2>/dev/null")
+  local list = io.popen("grep -H . /proc/[0-9]*/stat 2>/dev/null")
   for line in list:lines() do
-    local pid, name = line:match("^/proc/(%d+)/comm:(wovyr%-.*)$")
-    if pid then
+    local pid, name, state = line:match("^/proc/(%d+)/stat:%d+ %((wovyr%-.*)%) (%a)")
+    if pid and state ~= "Z" and state ~= "X" and started(line) >= epoch then
       roles[name] = roles[name] or {}
       table.insert(roles[name], tonumber(pid))
     end
   end
   list:close()
+  for _, pids in pairs(roles) do table.sort(pids) end
   return roles
 end
 
