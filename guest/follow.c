@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A message of a server fits one frame: OUTPUT's other fields leave this much. */
-#define PIECE (WV_FRAME_MAX - 9u)
+/* Whole pages that fit one frame, as every message of a server must. */
+#define PIECE 61440u
 
 struct wv_follower *wv_follow(struct wv_process *p, struct wv_conn *conn,
                               uint32_t stream, uint8_t opener, struct wv_err *err)

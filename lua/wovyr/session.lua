@@ -105,7 +105,7 @@ end
 -- Why the supervisor did not open it, with what to do about it.
 function M.open_error(state, plan)
   local err = state.ended
-  if err.code == "not_found" then
+  if err.code == "not_found" and not err.errno and not err.message:find(":build()", 1, true) then
     err.hint = ("make it with wovyr.template { name = %q, base = ... }:build()"):format(
       plan.template)
   end

@@ -118,6 +118,10 @@ function State:take_in(name, fields)
   elseif name == "ERROR" then
     self.refusal = E.from_message(fields, "open")
     self:finish("closed", self.refusal)
+  elseif name == "LOST" and fields.err.code == "closed" then -- we hung up
+    self:finish("closed", E.new("closed", "session", "the runtime was closed", {
+      reason = "owner",
+    }))
   elseif name == "LOST" then
     self:finish("lost", E.new("lost", "session", "the supervisor is gone", {
       cause = fields.err,
