@@ -83,7 +83,18 @@ function Outcome:check()
   }), 0)
 end
 
---- Begin to watch the session's counters: asks for them, without waiting.
+-- Ask for the session's counters without waiting; `receive` gets them, or nil.
+local function ask_counters(state, receive)
+  return state.control:call("usage", "USAGE", { id = state.id }, {
+    try = true,
+    receive = function(name, fields)
+      receive(name == "USED" and fields or nil)
+    end,
+  })
+end
+
+--- Begin to watch the session's counters. What they were before is mostly known, because
+--- they are read again, by the way, when nothing runs any more; else they are asked for.
 ---@param state table the session's
 ---@return table watch
 function M.watch(state)
@@ -95,18 +106,30 @@ function M.watch(state)
     began = clock.now(),
   }
   state.starts = state.starts + 1
-  if state.counts then
-    state.control:call("usage", "USAGE", { id = state.id }, {
-      try = true,
-      receive = function(name, fields)
-        if name == "USED" and not watch.ended then
-          watch.high, watch.high_at = fields, clock.now()
-          state.used = fields
-        end
-      end,
-    })
+  state.running = state.running + 1
+  if state.counts and not watch.low_is_fresh then
+    ask_counters(state, function(fields)
+      if fields and not watch.ended then
+        watch.high, watch.high_at = fields, clock.now()
+        state.used = fields
+      end
+    end)
   end
   return watch
+end
+
+-- Off anybody's path: the next exec then starts with counters that are fresh.
+local function refresh_counters(state)
+  local starts = state.starts
+  if state.running > 0 or state.refreshing or state.used_at == starts then
+    return
+  end
+  state.refreshing = ask_counters(state, function(fields)
+    state.refreshing = nil
+    if fields then
+      state.used, state.used_at = fields, starts
+    end
+  end)
 end
 
 local function read_counters(state)
@@ -190,6 +213,9 @@ end
 ---@return wovyr.Error? err "unknown_outcome" with partial
 function M.new(watch, exit, o)
   local state = watch.state
+  if not watch.ended then
+    state.running = state.running - 1
+  end
   watch.ended = true
   local status = exit.status or 0
   local signal = status % 128
@@ -223,6 +249,8 @@ function M.new(watch, exit, o)
   if state.counts and not state.ended
     and (not ok or (exit.strays or 0) > 0 or (exit.wall_us or 0) >= LONG_RUN) then
     after, err = read_counters(state)
+  elseif state.counts and not state.ended then
+    refresh_counters(state)
   end
   out.resource_exceeded = exceeded(watch, exit, after)
   if stray and state.counts then

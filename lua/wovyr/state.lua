@@ -40,6 +40,7 @@ function M.new(io, plan, control, conn)
     starts = 0,
     used = no_use, -- a fresh session has counted nothing
     used_at = 0,
+    running = 0,
     guarantees = plan.guarantees,
   }, State)
 end

@@ -64,7 +64,7 @@ for i in range(200):
       local out = assert(s:exec(
         "for i in 1 2 3; do (while :; do :; done) & done; sleep 1; kill %1 %2 %3; exit 1"))
       assert.is_true(has(out.resource_exceeded, "cpu"))
-      assert.truthy(s:usage().cpu_time < 0.6, "used " .. s:usage().cpu_time)
+      assert.truthy(s:usage().cpu_time < 0.5 + 0.2 * out.duration, "used " .. s:usage().cpu_time)
       alive(s)
     end, { limits = { cpus = 0.1 } })()
   end)
@@ -102,7 +102,7 @@ for d in /workspace /tmp ~ /dev/shm /var/tmp; do head -c 8M /dev/zero > $d/f || 
   end, { limits = { nofile = 64 } }))
 
   it("timeout keeps what was printed", S.session(function(s)
-    local out = assert(s:exec("echo partial; sleep 60", { timeout = "300ms" }))
+    local out = assert(s:exec("echo partial; sleep 60", { timeout = "2s" }))
     assert.equal("timeout", out.cause)
     assert.equal("partial\n", out.stdout)
     assert.truthy(out:describe():find("timeout", 1, true))
