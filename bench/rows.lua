@@ -141,7 +141,7 @@ local function stdout_rows(add)
   os.execute("test -s " .. big .. " || head -c 1G /dev/urandom > " .. big)
   local programs = {
     { "head -c 2G", { "head", "-c", "2G", "/dev/zero" } },
-    { "find /usr", { "find", "/usr", "-printf", "%p %s %m\\n" } },
+    { "find /usr/lib", { "find", "/usr/lib", "/usr/include", "-printf", "%p %s %m\\n" } },
     { "python lines", { "python3", "-c",
       "for i in range(1500000): print('line', i, 'of the output')" } },
   }

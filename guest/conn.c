@@ -28,6 +28,15 @@ int wv_conn_send(struct wv_conn *conn, uint32_t stream, uint8_t type, const void
     return rc;
 }
 
+int wv_conn_send_from(struct wv_conn *conn, uint32_t stream, uint8_t type, const void *msg)
+{
+    int rc = wv_chan_send_from(&conn->chan, conn->sock, stream, type, msg, NULL);
+
+    if (rc < 0 && rc != WV_EAGAIN)
+        conn->broken = 1;
+    return rc;
+}
+
 void wv_conn_error(struct wv_conn *conn, uint32_t stream, const struct wv_err *err,
                    const char *reason)
 {

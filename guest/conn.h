@@ -34,6 +34,10 @@ int wv_conn_turn(struct wv_agent *agent);
 int wv_conn_send(struct wv_conn *conn, uint32_t stream, uint8_t type, const void *msg,
                  int fd);
 
+/* The same for a DATA message whose tail stays where it is until the call returns: it is
+ * copied only if the socket does not take it. */
+int wv_conn_send_from(struct wv_conn *conn, uint32_t stream, uint8_t type, const void *msg);
+
 /* ERROR on a stream, from err (or from code, errno and text). */
 void wv_conn_error(struct wv_conn *conn, uint32_t stream, const struct wv_err *err,
                    const char *reason);

@@ -72,7 +72,7 @@ static int send_piece(struct wv_follower *f)
         return 0;
     msg.offset = f->at;
     msg.data = (struct wv_str){(const char *)data, (uint32_t)n};
-    if (wv_conn_send(f->conn, f->stream, WV_MSG_OUTPUT, &msg, -1) < 0)
+    if (wv_conn_send_from(f->conn, f->stream, WV_MSG_OUTPUT, &msg) < 0)
         return 0;
     f->at += n;
     return 1;

@@ -126,6 +126,12 @@ struct wv_stream *wv_chan_stream(struct wv_chan *chan, uint32_t id); /* NULL: no
  * WV_ELOST: end of file or reset. */
 int wv_chan_read(struct wv_chan *chan, int sock, struct wv_err *err);
 
+/* Send a DATA message whose tail is the caller's: where nothing waits to go out before it,
+ * it is written from there, and only what the socket did not take is copied. As
+ * wv_chan_send otherwise. */
+int wv_chan_send_from(struct wv_chan *chan, int sock, uint32_t stream, uint8_t type,
+                      const void *msg, struct wv_err *err);
+
 /* Write until it would block or nothing is left. 1: all is out, 0: more waits. */
 int wv_chan_write(struct wv_chan *chan, int sock, struct wv_err *err);
 

@@ -55,6 +55,16 @@ static int enqueue(struct wv_chan *chan, const struct wv_msg_def *def, uint32_t 
     return 0;
 }
 
+void wv_chan_queue(struct wv_chan *chan, const void *data, size_t n)
+{
+    if (wv_buf_add(&chan->out, data, n) < 0) {
+        chan->dead = 1; /* out of memory in the middle of a frame: nothing can follow */
+        return;
+    }
+    chan->out_total += n;
+    chan->burst += n;
+}
+
 long wv_chan_open(struct wv_chan *chan, uint8_t type, const void *msg, int fd, void *user,
                   struct wv_err *err)
 {

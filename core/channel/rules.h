@@ -51,6 +51,10 @@ static inline uint32_t wv_rule_data_len(const struct wv_msg_def *def, const void
 
 struct wv_stream *wv_rule_open(struct wv_chan *chan, uint32_t id, uint8_t opener,
                                void *user);
+
+/* Queue bytes that are encoded already; the queue is empty or holds what is before them,
+ * and a frame always fits behind that. */
+void wv_chan_queue(struct wv_chan *chan, const void *data, size_t n);
 void wv_rule_move(struct wv_chan *chan, struct wv_stream *stream, uint8_t next);
 
 #endif

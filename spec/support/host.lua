@@ -60,7 +60,9 @@ function M.roles()
   local list = io.popen("grep -H . /proc/[0-9]*/stat 2>/dev/null")
   for line in list:lines() do
     local pid, name, state = line:match("^/proc/(%d+)/stat:%d+ %((wovyr%-.*)%) (%a)")
-    if pid and state ~= "Z" and state ~= "X" and started(line) >= epoch then
+    -- Ours are started from memory by a plain name; one by hand has a path.
+    if pid and state ~= "Z" and state ~= "X" and started(line) >= epoch
+      and (slurp("/proc/" .. pid .. "/cmdline") or ""):find("^wovyr%-") then
       roles[name] = roles[name] or {}
       table.insert(roles[name], tonumber(pid))
     end
