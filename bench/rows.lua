@@ -140,15 +140,15 @@ local function stdout_rows(add)
   local big = "build/bench/big"
   os.execute("test -s " .. big .. " || head -c 1G /dev/urandom > " .. big)
   local programs = {
-    { "head -c 2G", { "head", "-c", "2G", "/dev/zero" } },
+    { "head -c 512M", { "head", "-c", "512M", "/dev/zero" } },
     { "find /usr/lib", { "find", "/usr/lib", "/usr/include", "-printf", "%p %s %m\\n" } },
     { "python lines", { "python3", "-c",
-      "for i in range(1500000): print('line', i, 'of the output')" } },
+      "for i in range(300000): print('line', i, 'of the output')" } },
   }
   for _, p in ipairs(programs) do
     add { name = "stdout of " .. p[1], peer_name = "plain pipe", target = 1.25, runs = 20,
       sample = function()
-        return us(function() exec_ok(session(), p[2], { output = "64M", timeout = "5m" }) end)
+        return us(function() exec_ok(session(), p[2], { timeout = "5m" }) end)
       end,
       peer_sample = peer("pipe", table.unpack(p[2])) }
   end
@@ -156,7 +156,7 @@ local function stdout_rows(add)
   add { name = "stdout of cat, 1 GiB", peer_name = "plain pipe", target = 1.25, runs = 20,
     sample = function()
       copied = copied or session().files:upload(big, "big") or error("upload")
-      return us(function() exec_ok(session(), { "cat", "big" }, { output = "64M" }) end)
+      return us(function() exec_ok(session(), { "cat", "big" }) end)
     end,
     peer_sample = peer("pipe", "cat", big) }
   add { name = "read a 1 GiB file", peer_name = "read()", target = 1.25, runs = 20,
