@@ -9,7 +9,7 @@ describe("a session", function()
   end))
 
   it("keeps background processes", S.session(function(s)
-    S.run(s, "nohup sh -c 'while :; do date +%N > tick; sleep 0.05; done' > /dev/null 2>&1 &")
+    S.run(s, "nohup sh -c 'while :; do date +%N > t && mv t tick; sleep 0.05; done' > /dev/null 2>&1 &")
     local first = S.run(s, "for i in $(seq 50); do test -s tick && break; sleep 0.05; done; cat tick")
     assert.not_equal("", first)
     assert.not_equal(first, S.run(s, "sleep 0.3; cat tick"))
