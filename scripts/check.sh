@@ -69,7 +69,8 @@ make_user() {
         || usermod --add-subuids 1000000-1065535 --add-subgids 1000000-1065535 $user || return 1
     copy=$(mktemp -d /tmp/check.XXXXXX) || return 1
     tar -cf - --exclude=./.git --exclude=./build/obj --exclude=./build/unit --exclude=./build/fuzz \
-        --exclude=./build/lint --exclude=./build/san . | tar -xf - -C "$copy" || return 1
+        --exclude=./build/lint --exclude=./build/san --exclude=./build/v2 \
+        --exclude=./build/bench . | tar -xf - -C "$copy" || return 1
     mkdir -p "$copy/home" && chown -R $user: "$copy" && chmod 755 "$copy"
     chown $user "$totals"
 }
