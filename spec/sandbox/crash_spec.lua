@@ -143,7 +143,6 @@ print("ready")]]))
     Host.wait_for(host, "copy closed")
     Host.kill(host.pid)
     assert.truthy(H.eventually(function() return next(Host.roles()) == nil end, 3), "not by its pidfd")
-    os.execute("pkill -KILL -f host.lua")
   end)
 
   it("whose run directory is full gets a typed error, and the next open works", function()

@@ -36,7 +36,7 @@ local commands = {
   { "id", "id", "^uid=1000%(user%) gid=1000%(user%)" },
   { "hostname", "hostname -f", "^wovyr" },
   { "getent", "getent hosts localhost", "localhost" },
-  { "nproc", "nproc", "^1\n" },
+  { "nproc", "nproc", "^%d+\n" },
   { "df", "df -P /workspace | tail -1", "/workspace" },
   { "locale", "locale 2>&1 | grep LANG=", "LANG=C.UTF%-8" },
   { "cat", "cat /etc/os-release", "ID=" },

@@ -1,12 +1,10 @@
 -- Output is what the program wrote: all of it, apart, in order, byte for byte.
 
+local H = require "spec.helper"
 local S = require "spec.support.session"
 
 local function host_peak()
-  for line in io.lines("/proc/self/status") do
-    local kib = line:match("^VmHWM:%s+(%d+)")
-    if kib then return tonumber(kib) * 1024 end
-  end
+  return tonumber(H.read("/proc/self/status"):match("VmHWM:%s+(%d+)")) * 1024
 end
 
 -- Forget the peak so far (proc(5), clear_refs 5).

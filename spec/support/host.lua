@@ -25,11 +25,11 @@ end
 function M.start(source)
   local dir = H.tmpdir()
   H.write(dir .. "/host.lua", source)
-  local _, pid = H.sh(("%s %s/host.lua > %s/out 2>&1 & echo $!"):format(H.vm, dir, dir))
+  local _, pid = H.sh(("setsid %s %s/host.lua > %s/out 2>&1 & echo $!"):format(H.vm, dir, dir))
   pid = tonumber(pid)
   if epoch == 0 then epoch = started(slurp("/proc/" .. pid .. "/stat")) or 0 end
   H.at_end(function() -- also when the spec fails half-way
-    M.kill(pid)
+    M.kill("-- -" .. pid) -- and what it forked
     epoch = 0
   end)
   local host = { pid = pid }
