@@ -12,7 +12,7 @@
 build="lua5.4 liblua5.4-dev luajit2|luajit libluajit2-5.1-dev|libluajit-5.1-dev gcc libc6-dev make
  binutils pkg-config|pkgconf musl-tools libseccomp-dev lua-lpeg lua-cjson python3"
 test="lua-busted lua-check luarocks lua-luv lua-cqueues clang clang-format clang-tidy
- libclang-rt-14-dev cppcheck bubblewrap runc runsc qemu-system-x86 uidmap busybox-static strace
+ libclang-rt-14-dev cppcheck bubblewrap runc runsc qemu-system-x86 uidmap busybox-static cpio kmod strace
  git ca-certificates"
 
 case ${1:-all} in
