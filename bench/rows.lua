@@ -142,7 +142,8 @@ local function stdout_rows(add)
   local programs = {
     { "head -c 512M", { "head", "-c", "512M", "/dev/zero" } },
     { "find /usr/lib", { "find", "/usr/lib", "/usr/include", "-printf", "%p %s %m\\n" } },
-    { "python lines", { "python3", "-c",
+    -- By path: another python3 that is first in this user's PATH is not what runs inside.
+    { "python lines", { "/usr/bin/python3", "-c",
       "for i in range(300000): print('line', i, 'of the output')" } },
   }
   for _, p in ipairs(programs) do
