@@ -15,11 +15,12 @@ local function us(fn)
   return (now() - before) * 1e6
 end
 
--- One sample of the peer program, timed by itself: its own start does not count.
+-- One sample of the peer program, timed by itself: its own start does not count. With the
+-- clean environment that a session has: PYTHONUNBUFFERED, say, changes what is compared.
 local function peer(...)
   local words = {}
   for i, word in ipairs { ... } do words[i] = "'" .. word:gsub("'", "'\\''") .. "'" end
-  local command = PEER .. " " .. table.concat(words, " ") .. " 2>/dev/null"
+  local command = ('env -i PATH="$PATH" %s %s 2>/dev/null'):format(PEER, table.concat(words, " "))
   return function()
     local pipe = assert(io.popen(command))
     local line = pipe:read("a") or ""
